@@ -1,0 +1,53 @@
+# make run-experiment   install, generate data, train, show results   (ROWS=... for more rows)
+# make test             the tests        make test-all   the slow ones too
+# make check            formatter, linter, type checker
+# make speed            ours beside scikit-learn's, at the size that the README names
+# make peers            time to quality beside other trainers
+# make clean            removes .venv and what the experiments wrote
+
+ROWS ?= 200000
+# The first of these that is new enough; or say PYTHON=...
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: run-experiment test test-all check format speed peers clean
+
+run-experiment: .venv/installed
+	$(BIN)/python experiments/run.py --rows $(ROWS)
+
+test: .venv/installed-dev
+	$(BIN)/python -m pytest
+
+test-all: .venv/installed-dev
+	$(BIN)/python -m pytest -m "slow or not slow"
+
+check: .venv/installed-dev
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+
+format: .venv/installed-dev
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+speed: .venv/installed-dev
+	$(BIN)/python experiments/speed.py
+
+peers: .venv/installed-dev
+	$(BIN)/python experiments/peers_linear.py
+
+.venv/installed: pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "hogwild needs Python 3.11 or newer; say make PYTHON=/path/to/python" >&2; exit 1; }
+	$(PYTHON) -m venv --clear .venv
+	$(PIP) --editable .
+	@touch $@
+
+.venv/installed-dev: .venv/installed
+	$(PIP) --editable ".[dev]"
+	@touch $@
+
+clean:
+	rm -rf .venv experiments/out .mypy_cache .ruff_cache .pytest_cache

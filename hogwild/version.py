@@ -1,0 +1,3 @@
+"""The version: stated here, read by pyproject.toml."""
+
+VERSION = "0.1.0"
