@@ -1,0 +1,87 @@
+"""Lock-free multicore training of sparse linear models on one machine.
+
+    import hogwild
+    result = hogwild.train("train.svm", task="svm", test="test.svm")
+    result.model.save("model.hog")
+
+Names are imported when they are first used: a command pays only for what it needs.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from hogwild.version import VERSION
+
+if TYPE_CHECKING:
+    from hogwild.config import Config
+    from hogwild.coordinator import Result, Watcher
+    from hogwild.data.files import load, save
+    from hogwild.data.rows import Rows
+    from hogwild.data.statistics import statistics
+    from hogwild.errors import (
+        DataError,
+        DivergenceError,
+        HogwildError,
+        HogwildWarning,
+        OptionError,
+        WorkerError,
+    )
+    from hogwild.estimators import HogwildClassifier
+    from hogwild.problems.linear_model import LinearModel
+    from hogwild.problems.registry import load_model
+    from hogwild.training import train
+
+__version__ = VERSION
+
+_HOMES = {
+    "Config": "config",
+    "Result": "coordinator",
+    "Watcher": "coordinator",
+    "load": "data.files",
+    "save": "data.files",
+    "Rows": "data.rows",
+    "statistics": "data.statistics",
+    "DataError": "errors",
+    "DivergenceError": "errors",
+    "HogwildError": "errors",
+    "HogwildWarning": "errors",
+    "OptionError": "errors",
+    "WorkerError": "errors",
+    "HogwildClassifier": "estimators",
+    "LinearModel": "problems.linear_model",
+    "load_model": "problems.registry",
+    "train": "training",
+}
+
+__all__ = [
+    "Config",
+    "DataError",
+    "DivergenceError",
+    "HogwildClassifier",
+    "HogwildError",
+    "HogwildWarning",
+    "LinearModel",
+    "OptionError",
+    "Result",
+    "Rows",
+    "Watcher",
+    "WorkerError",
+    "__version__",
+    "load",
+    "load_model",
+    "save",
+    "statistics",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'hogwild' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"hogwild.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,1 @@
+"""Data: rows, file formats, synthetic sets, statistics. Nothing here knows of training."""

@@ -1,0 +1,135 @@
+"""Opening files, and which format is read by which module.
+
+A format is a module with `read` and `write` as in `Format`. To add one, write the module and name
+its suffix in `FORMATS`.
+"""
+
+import bz2
+import gzip
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Protocol, cast
+
+from hogwild.data import npz, svmlight
+from hogwild.data.atomic import writing
+from hogwild.data.rows import Rows
+from hogwild.errors import DataError, OptionError
+
+INDEX_BASES = ("auto", 0, 1)
+
+COMPRESSED = {".gz": "gzip", ".bz2": "bzip2"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """An open file: `file` gives its contents, unpacked; `raw` and `size` are what is on disk."""
+
+    path: Path
+    file: BinaryIO
+    raw: BinaryIO
+    size: int
+
+    def progress(self) -> float:
+        """Which part of the file has been read; 0 where that cannot be known (a pipe)."""
+        return self.raw.tell() / self.size if self.size else 0.0
+
+
+class Format(Protocol):
+    """What a format's module offers."""
+
+    def read(self, source: Source, *, index_base: str | int, labels: bool) -> Rows: ...
+
+    def write(self, rows: Rows, file: BinaryIO, *, index_base: int) -> None: ...
+
+
+FORMATS: dict[str, Format] = {".npz": npz}
+OTHERWISE: Format = svmlight
+
+
+def load(
+    path: str | os.PathLike[str], *, index_base: str | int = "auto", labels: bool = True
+) -> Rows:
+    """Reads rows from a file: a scipy `.npz`, or else svmlight text, plain or `.gz` or `.bz2`.
+
+    Args:
+        path: the file.
+        index_base: the number that the file gives to the first column. "auto" takes 0 if the
+            index 0 occurs anywhere, else 1.
+        labels: False accepts data without labels, to predict.
+
+    Raises:
+        DataError: the file cannot be used; the text says where, and what is expected there.
+    """
+    if index_base not in INDEX_BASES or isinstance(index_base, bool):
+        raise OptionError(f'index_base must be "auto", 0 or 1, not {index_base!r}')
+    path = Path(path)
+    with opened(path) as source:
+        return _format_of(path).read(source, index_base=index_base, labels=labels)
+
+
+def save(rows: Rows, path: str | os.PathLike[str], *, index_base: int | None = None) -> None:
+    """Writes rows to a file that `load` reads back bit for bit, in the format of its suffix.
+
+    Args:
+        rows: the data.
+        path: the file. It is replaced once all is written, and untouched if anything fails.
+        index_base: the number to give to the first column, 0 or 1; None keeps `rows.index_base`.
+
+    Raises:
+        HogwildError: the file cannot be written, or the format cannot hold the data.
+    """
+    if index_base is None:
+        index_base = rows.index_base
+    if index_base not in (0, 1) or isinstance(index_base, bool):
+        raise OptionError(f"index_base must be 0, 1 or None, not {index_base!r}")
+    path = Path(path)
+    with writing(path) as raw, _unpacked(path, raw, "wb") as file:
+        _format_of(path).write(rows, file, index_base=index_base)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Source]:
+    """Opens a file to read; what the system complains about, now or later, becomes a DataError."""
+    try:
+        with path.open("rb", buffering=0) as raw:
+            plain = cast(BinaryIO, raw)
+            with _unpacked(path, plain, "rb") as file:
+                yield Source(path, file, plain, os.fstat(raw.fileno()).st_size)
+    except FileNotFoundError:
+        raise DataError(f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise DataError(f"{path}: is a folder; name a file") from None
+    except PermissionError:
+        raise DataError(f"{path}: you are not permitted to read it") from None
+    except (EOFError, zlib.error, OSError) as error:
+        raise DataError(f"{path}: {_reason(error, path)}") from error
+
+
+def _reason(error: Exception, path: Path) -> str:
+    if isinstance(error, OSError) and error.errno is not None:
+        return f"cannot be read: {error.strerror}"
+    kind = COMPRESSED.get(path.suffix.lower(), "compressed")
+    return f"cut off, damaged, or not a {kind} file in spite of its name ({error}); get it anew"
+
+
+@contextmanager
+def _unpacked(path: Path, raw: BinaryIO, mode: str) -> Iterator[BinaryIO]:
+    """The contents of a file as its suffix says; the same bytes for the same contents."""
+    if path.suffix.lower() == ".gz":
+        with gzip.GzipFile("", mode, compresslevel=6, fileobj=raw, mtime=0) as file:
+            yield cast(BinaryIO, file)
+    elif path.suffix.lower() == ".bz2":
+        with bz2.BZ2File(raw, mode) as file:  # type: ignore[call-overload]
+            yield cast(BinaryIO, file)
+    else:
+        yield raw
+
+
+def _format_of(path: Path) -> Format:
+    if path.suffix.lower() in COMPRESSED:
+        path = path.with_suffix("")
+    return FORMATS.get(path.suffix.lower(), OTHERWISE)

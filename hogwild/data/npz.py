@@ -1,0 +1,214 @@
+"""Rows in numpy's `.npz`, laid out as `scipy.sparse.save_npz` does, with the labels beside them.
+
+Read are the matrix formats csr, csc and coo; `data` may be missing where every value is 1, and the
+labels are looked for in the file (`y`, `labels`, `target`, `targets`) and then beside it, as
+`<name>.y.npy` and `<name>.labels.npy`. Without any, `y` is None; training will ask for labels.
+"""
+
+import zipfile
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.data.rows import Rows
+from hogwild.errors import DataError
+
+if TYPE_CHECKING:
+    from hogwild.data.files import Source
+
+NEEDED = {
+    "csr": ("indices", "indptr", "shape"),
+    "csc": ("indices", "indptr", "shape"),
+    "coo": ("row", "col", "shape"),
+}
+LABELS = ("y", "labels", "target", "targets")
+LABEL_FILES = (".y.npy", ".labels.npy")
+
+INTEGERS = "iu"
+NUMBERS = "fiub"
+LABEL_KINDS = "fiubUS"
+
+
+def read(source: "Source", *, index_base: str | int, labels: bool) -> Rows:
+    """Reads a file; `labels` changes nothing, since a missing `y` is told by None."""
+    name = str(source.path)
+    arrays = _Arrays(name, source.file)
+    base = _index_base(arrays, index_base)
+    y = _labels(arrays, source.path)
+    kind = _matrix_format(arrays)
+    if kind == "csr":
+        return _from_csr(arrays, y, base)
+    rows = Rows(_converted(arrays, kind), y, name=name)
+    rows.index_base = base
+    return rows
+
+
+class _Arrays:
+    """The arrays in a file, each read when it is asked for."""
+
+    def __init__(self, name: str, file: BinaryIO) -> None:
+        self.name = name
+        if file.read(4) != b"PK\x03\x04":
+            raise DataError(
+                f"{name}: is not an .npz file; write one with hogwild.save, numpy.savez or "
+                "scipy.sparse.save_npz"
+            )
+        file.seek(0)
+        try:
+            self.archive = np.load(file, allow_pickle=False)
+        except (zipfile.BadZipFile, ValueError, EOFError) as error:
+            raise self.damaged(error) from error
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.archive.files
+
+    def damaged(self, error: Exception, place: str = "the file") -> DataError:
+        return DataError(f"{self.name}: {place} is damaged or cut off ({error}); get it anew")
+
+    def get(self, key: str, kinds: str, dimensions: int = 1) -> npt.NDArray[Any]:
+        """An array, if it is of one of the kinds (of numpy's dtypes) and so many dimensions."""
+        try:
+            array = self.archive[key]
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+            raise self.damaged(error, repr(key)) from error
+        except ValueError as error:
+            if "pickle" not in str(error).lower():
+                raise self.damaged(error, repr(key)) from error
+            raise DataError(
+                f"{self.name}: {key!r} holds Python objects, which may run code when they are "
+                "read; save it as numbers or text (astype(str))"
+            ) from None
+        return _checked(array, f"{self.name}: {key!r}", kinds, dimensions)
+
+
+def _checked(array: Any, name: str, kinds: str, dimensions: int) -> npt.NDArray[Any]:
+    if array.dtype.kind not in kinds or array.ndim != dimensions:
+        wanted = {INTEGERS: "whole numbers", NUMBERS: "numbers"}.get(kinds, "numbers or text")
+        raise DataError(
+            f"{name} is an array of {array.dtype} in {array.ndim} dimension(s); "
+            f"expected {wanted} in {dimensions}"
+        )
+    return np.asarray(array)
+
+
+def _matrix_format(arrays: _Arrays) -> str:
+    """The matrix's format, once it is clear that all it needs is there."""
+    kind = "csr"
+    if "format" in arrays:
+        value = arrays.get("format", "SU", 0).item()
+        kind = value.decode("ascii", "replace") if isinstance(value, bytes) else str(value)
+    if kind not in NEEDED:
+        raise DataError(
+            f"{arrays.name}: a matrix in the format {kind!r}; save it as csr "
+            "(scipy.sparse.csr_matrix(X)); csc and coo are read, too"
+        )
+    missing = [key for key in NEEDED[kind] if key not in arrays]
+    if missing:
+        raise DataError(
+            f"{arrays.name}: there is no {', '.join(missing)} in it, only "
+            f"{', '.join(arrays.archive.files) or 'nothing'}; expected a matrix as "
+            "scipy.sparse.save_npz writes it"
+        )
+    return kind
+
+
+def _index_base(arrays: _Arrays, wanted: str | int) -> int:
+    """The base that the file names, or 0. The columns themselves always count from 0 here."""
+    base = int(arrays.get("index_base", INTEGERS, 0)) if "index_base" in arrays else 0
+    if base not in (0, 1):
+        raise DataError(f"{arrays.name}: 'index_base' is {base}; expected 0 or 1")
+    if wanted not in ("auto", base):
+        raise DataError(
+            f"{arrays.name}: its columns need no index_base={wanted}: they count from 0, and the "
+            f"first one is called {base}; leave the option out"
+        )
+    return base
+
+
+def _shape(arrays: _Arrays) -> tuple[int, int]:
+    shape = arrays.get("shape", INTEGERS)
+    if len(shape) != 2 or shape.min() < 0:
+        raise DataError(f"{arrays.name}: the shape {shape.tolist()} is not one of rows x columns")
+    return int(shape[0]), int(shape[1])
+
+
+def _values(arrays: _Arrays, count: int) -> npt.NDArray[Any]:
+    return arrays.get("data", NUMBERS) if "data" in arrays else np.ones(count, np.float32)
+
+
+def _from_csr(arrays: _Arrays, y: npt.NDArray[Any] | None, base: int) -> Rows:
+    rows, columns = _shape(arrays)
+    indptr = arrays.get("indptr", INTEGERS)
+    if len(indptr) != rows + 1:
+        raise DataError(
+            f"{arrays.name}: {rows} rows need {rows + 1} row pointers ('indptr'), "
+            f"and there are {len(indptr)}"
+        )
+    indices = arrays.get("indices", INTEGERS)
+    values = _values(arrays, len(indices))
+    return Rows.from_arrays(indptr, indices, values, columns, y, index_base=base, name=arrays.name)
+
+
+def _converted(arrays: _Arrays, kind: str) -> Any:
+    """The matrix as scipy's csr. All is checked: scipy's conversions trust what they are given."""
+    from scipy import sparse
+
+    shape = _shape(arrays)
+    try:
+        if kind == "coo":
+            row, column = arrays.get("row", INTEGERS), arrays.get("col", INTEGERS)
+            return sparse.coo_matrix((_values(arrays, len(row)), (row, column)), shape).tocsr()
+        indices, indptr = arrays.get("indices", INTEGERS), arrays.get("indptr", INTEGERS)
+        matrix = sparse.csc_matrix((_values(arrays, len(indices)), indices, indptr), shape)
+        matrix.check_format(full_check=True)
+        return matrix.tocsr()
+    except DataError:
+        raise
+    except ValueError as error:
+        raise arrays.damaged(error, f"the {kind} matrix") from error
+
+
+def _labels(arrays: _Arrays, path: Path) -> npt.NDArray[Any] | None:
+    """The labels in the file or beside it, or None."""
+    keys = [key for key in LABELS if key in arrays]
+    if len(keys) > 1:
+        raise DataError(f"{arrays.name}: has {' and '.join(keys)}; keep the one with the labels")
+    if keys:
+        return arrays.get(keys[0], LABEL_KINDS)
+    for suffix in LABEL_FILES:
+        beside = path.with_suffix(suffix)
+        if beside.exists():
+            return _labels_beside(beside)
+    return None
+
+
+def _labels_beside(path: Path) -> npt.NDArray[Any]:
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (OSError, EOFError, ValueError) as error:
+        raise DataError(f"{path}: the labels cannot be read: {error}") from error
+    return _checked(array, str(path), LABEL_KINDS, 1)
+
+
+def write(rows: Rows, file: BinaryIO, *, index_base: int) -> None:
+    """Writes a csr matrix that scipy reads as well, uncompressed, with `y` and `index_base`."""
+    signed = rows.columns <= 2**31
+    arrays = {
+        "indices": rows.indices.view(np.int32) if signed else rows.indices.astype(np.int64),
+        "indptr": rows.indptr.view(np.int64),
+        "format": np.array(b"csr"),
+        "shape": np.array([len(rows), rows.columns]),
+        "data": rows.values,
+        "index_base": np.array(index_base),
+    }
+    if rows.y is not None:
+        if rows.y.dtype.kind not in LABEL_KINDS:
+            raise DataError(
+                f"{rows.name}: labels of the type {rows.y.dtype} cannot be saved; "
+                "make them numbers or text (astype(str))"
+            )
+        arrays["y"] = rows.y
+    np.savez(file, **arrays)  # type: ignore[arg-type]

@@ -1,0 +1,273 @@
+"""Labelled sparse rows: what linear models learn from."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.errors import DataError
+from hogwild.kernels.checks import first_bad_index, first_bad_value
+
+MOST_COLUMNS = 2**32
+MOST_ROWS = 2**32
+
+Labels = tuple[Any, Any]
+
+
+class Rows:
+    """Sparse rows with a label each, in compressed sparse row (CSR) form.
+
+    ``Rows(X, y)`` takes a scipy sparse matrix (or a dense array) and one label per row. Float32
+    values and 32-bit indices are used where they lie; only what has another type is copied. The
+    labels may be two values of any kind; the smaller one is the negative class. ``y`` may be
+    left out for data to predict.
+
+    Attributes:
+        indptr, indices, values: the CSR arrays (uint64, uint32, float32), not writeable.
+        columns: how many columns there are.
+        y: the labels as they were given, or None.
+        index_base: 0 or 1: the number that the file gave to column 0 (0 for data from Python).
+        name: where the rows come from, for messages.
+    """
+
+    def __init__(self, X: Any, y: Any = None, *, name: str = "the data") -> None:
+        if not hasattr(X, "indptr") or getattr(X, "format", "csr") != "csr":
+            X = _to_csr(X, name)
+        self._set(X.indptr, X.indices, X.data, int(X.shape[1]), y, 0, name)
+        if len(self) != X.shape[0]:
+            raise DataError(f"{name}: a matrix of {X.shape[0]} rows has {len(self)} row pointers")
+
+    @classmethod
+    def from_arrays(
+        cls,
+        indptr: npt.NDArray[Any],
+        indices: npt.NDArray[Any],
+        values: npt.NDArray[Any],
+        columns: int,
+        y: Any = None,
+        *,
+        index_base: int = 0,
+        name: str = "the data",
+    ) -> "Rows":
+        """Makes rows from CSR arrays, checked as in the constructor."""
+        rows = cls.__new__(cls)
+        rows._set(indptr, indices, values, columns, y, index_base, name)
+        return rows
+
+    def _set(
+        self,
+        indptr: npt.NDArray[Any],
+        indices: npt.NDArray[Any],
+        values: npt.NDArray[Any],
+        columns: int,
+        y: Any,
+        index_base: int,
+        name: str,
+    ) -> None:
+        self.name = name
+        self.index_base = index_base
+        self.columns = columns
+        if columns > MOST_COLUMNS:
+            raise DataError(f"{name}: {columns} columns; at most 2^32 can be held")
+        self.indptr = _row_pointers(indptr, len(indices), len(values), name)
+        if len(self) > MOST_ROWS:
+            raise DataError(f"{name}: {len(self)} rows; at most 2^32 can be held")
+        self.indices = _column_indices(indices, columns, self, name)
+        self.values = _row_values(values, self, name)
+        self.y = None if y is None else _label_array(y, len(self), name)
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    def __repr__(self) -> str:
+        return f"<Rows {len(self):,} x {self.columns:,}, {self.nonzeros:,} non-zeros>"
+
+    @property
+    def nonzeros(self) -> int:
+        """How many values are stored."""
+        return len(self.indices)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows themselves: pointers, indices and values."""
+        return self.indptr.nbytes + self.indices.nbytes + self.values.nbytes
+
+    @cached_property
+    def labels(self) -> Labels:
+        """The two labels, the negative class first; an error where there are not just two."""
+        if self.y is None:
+            raise DataError(f"{self.name} has no labels; training needs one for every row")
+        found = two_values(self.y)
+        if len(found) == 2:
+            return found[0], found[1]
+        if not found:
+            raise DataError(f"{self.name} has no rows; training needs rows of two classes")
+        if len(found) == 1:
+            raise DataError(
+                f"{self.name}: all {len(self):,} labels are {found[0]}; "
+                "training needs rows of two classes"
+            )
+        every = np.unique(self.y)
+        shown = ", ".join(str(v) for v in every[:5]) + (", ..." if len(every) > 5 else "")
+        raise DataError(
+            f"{self.name}: {len(every):,} different labels ({shown}); only two classes can be "
+            "learned for now: train one model per class, with that class against the rest"
+        )
+
+    def targets(self, labels: Labels | None = None) -> npt.NDArray[np.float32]:
+        """The labels as float32 -1 and +1, by this data's own two labels or by a model's."""
+        negative, positive = self.labels if labels is None else labels
+        if self.y is None:
+            raise DataError(f"{self.name} has no labels")
+        is_positive = self.y == positive
+        unknown = ~(is_positive | (self.y == negative))
+        if np.any(unknown):
+            row = int(np.argmax(unknown))
+            raise DataError(
+                f"{self.name}: row {row + 1} has the label {self.y[row]}; "
+                f"the model knows {negative} and {positive}"
+            )
+        return np.where(is_positive, np.float32(1), np.float32(-1))
+
+    def take(self, chosen: npt.NDArray[Any]) -> "Rows":
+        """A copy of the rows with these numbers, in this order."""
+        starts = self.indptr[:-1][chosen].astype(np.int64)
+        lengths = self.indptr[1:][chosen].astype(np.int64) - starts
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1])
+        return Rows.from_arrays(
+            indptr,
+            self.indices[places],
+            self.values[places],
+            self.columns,
+            None if self.y is None else self.y[chosen],
+            index_base=self.index_base,
+            name=self.name,
+        )
+
+    def narrowed(self, columns: int) -> "Rows":
+        """A copy without the values in columns from this one on."""
+        known = self.indices < columns
+        kept = np.concatenate([[0], np.cumsum(known)])[self.indptr.astype(np.int64)]
+        return Rows.from_arrays(
+            kept,
+            self.indices[known],
+            self.values[known],
+            columns,
+            self.y,
+            index_base=self.index_base,
+            name=self.name,
+        )
+
+    def to_scipy(self) -> Any:
+        """The rows as a scipy CSR matrix (values shared, indices copied to signed ones)."""
+        from scipy.sparse import csr_matrix
+
+        width = np.int64 if max(self.nonzeros, self.columns) >= 2**31 else np.int32
+        shape = (len(self), self.columns)
+        arrays = (self.values, self.indices.astype(width), self.indptr.astype(width))
+        return csr_matrix(arrays, shape=shape)
+
+
+def two_values(y: npt.NDArray[Any]) -> list[Any]:
+    """Up to three different values of an array, as Python objects; two of them in order.
+
+    Three mean "more than two". No sort of the whole array: labels are many and values few.
+    """
+    found: list[Any] = []
+    rest = y
+    while len(rest) and len(found) < 3:
+        found.append(rest[0])
+        rest = rest[rest != rest[0]]
+    values = [v.item() if isinstance(v, np.generic) else v for v in found]
+    return sorted(values) if len(values) == 2 else values
+
+
+def _to_csr(X: Any, name: str) -> Any:
+    from scipy import sparse
+
+    if not sparse.issparse(X):
+        X = np.asarray(X)
+        if X.ndim != 2 or X.dtype.kind not in "fiub":
+            raise DataError(
+                f"{name}: expected a scipy sparse matrix or a numeric array of two dimensions, "
+                f"not {X.ndim} dimension(s) of {X.dtype}"
+            )
+    return sparse.csr_matrix(X)
+
+
+def _row_pointers(
+    indptr: npt.NDArray[Any], indices: int, values: int, name: str
+) -> npt.NDArray[np.uint64]:
+    if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != indices or indices != values:
+        raise DataError(
+            f"{name}: damaged CSR arrays: the row pointers must go from 0 to the number of "
+            f"non-zeros, and there must be as many indices ({indices}) as values ({values})"
+        )
+    if np.any(indptr[1:] < indptr[:-1]):
+        row = int(np.argmax(indptr[1:] < indptr[:-1]))
+        raise DataError(f"{name}: damaged CSR arrays: row {row + 1} ends before it begins")
+    return _frozen(indptr, np.uint64)
+
+
+def _column_indices(
+    indices: npt.NDArray[Any], columns: int, rows: Rows, name: str
+) -> npt.NDArray[np.uint32]:
+    """The indices as uint32. A negative one, seen as unsigned, is too large: one test for both."""
+    if indices.dtype == np.int32:
+        indices = indices.view(np.uint32)
+    elif indices.dtype != np.uint32:
+        if len(indices) and (indices.min() < 0 or indices.max() >= columns):
+            at = int(np.argmax((indices < 0) | (indices >= columns)))
+            raise _index_error(int(indices[at]), at, columns, rows, name)
+        return _frozen(indices, np.uint32)
+    frozen = _frozen(indices, np.uint32)
+    at = int(first_bad_index(frozen, columns))
+    if at < len(frozen):
+        raise _index_error(int(indices.view(np.int32)[at]), at, columns, rows, name)
+    return frozen
+
+
+def _row_values(values: npt.NDArray[Any], rows: Rows, name: str) -> npt.NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # what overflows float32 is found by the check
+        frozen = _frozen(values, np.float32)
+    at = int(first_bad_value(frozen))
+    if at < len(frozen):
+        given = values[at]
+        reason = "is too large for float32" if np.isfinite(given) else "is not finite"
+        raise DataError(
+            f"{name}: the value {given} in row {_row_of(at, rows) + 1}, "
+            f"column {int(rows.indices[at])}, {reason}"
+        )
+    return frozen
+
+
+def _index_error(index: int, at: int, columns: int, rows: Rows, name: str) -> DataError:
+    row = _row_of(at, rows) + 1
+    return DataError(f"{name}: column {index} in row {row}; columns go from 0 to {columns - 1}")
+
+
+def _row_of(at: int, rows: Rows) -> int:
+    return int(np.searchsorted(rows.indptr, np.uint64(at), side="right")) - 1
+
+
+def _label_array(y: Any, rows: int, name: str) -> npt.NDArray[Any]:
+    array = np.asarray(y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1 or len(array) != rows:
+        raise DataError(f"{name}: {rows} rows need {rows} labels, not an array of {array.shape}")
+    if array.dtype.kind == "f" and not np.all(np.isfinite(array)):
+        row = int(np.argmin(np.isfinite(array)))
+        raise DataError(f"{name}: the label of row {row + 1} is {array[row]}")
+    return array
+
+
+def _frozen(array: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:
+    """The array itself where it can be used as it is, else a copy; a view that can't be written."""
+    if array.dtype.kind in "iu" and np.dtype(dtype).kind == "u" and array.dtype.itemsize == 8:
+        array = array.view(np.uint64)
+    view = np.require(array, dtype=dtype, requirements=["C", "A"]).view()
+    view.flags.writeable = False
+    return view

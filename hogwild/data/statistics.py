@@ -1,0 +1,292 @@
+"""What data looks like, and what that means for several workers on one set of weights.
+
+omega, delta and rho are the letters of the Hogwild! paper (Niu, Recht, Re, Wright 2011) for the
+hypergraph whose nodes are the columns and whose edges are the rows.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.data.rows import Rows
+from hogwild.kernels.primitives import random_below, random_word
+from hogwild.kernels.statistics import (
+    GROUP,
+    WORDS,
+    count_collisions,
+    count_holders,
+    sum_by_row,
+)
+
+QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+HOTTEST = (512, 4_096, 65_536)
+MOST_LABELS = 10
+
+# Collisions are counted for all rows if that takes no more operations on 64-bit masks than this
+# (within a second), else for some random rows and some that look like the worst.
+AFFORDABLE = 1_000_000_000
+RANDOM_ROWS = 256
+WORST_ROWS = 64
+
+# A core's private cache of 1 MiB holds so many cache lines of so many weights.
+PRIVATE_LINES = 16_384
+LINE = 16
+# Above this share of touches on lines that a core could keep for itself, sharing does not pay.
+MOST_SHARED = 0.10
+MOST_SAMPLED = 2**18
+
+Words = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """Whether several workers gain by writing to one array of weights, without locks.
+
+    Attributes:
+        share: share of the non-zeros whose weights lie in the hottest 16,384 cache lines (1 MiB,
+            a core's private cache).
+        pays: whether that is little enough for several workers to be faster than one.
+        reason: one sentence that says why.
+    """
+
+    share: float
+    pays: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The shape of the data. A column that stands in a row twice is held once by that row.
+
+    Attributes:
+        rows, columns, nonzeros: as stored; columns_used: columns that some row holds.
+        row_lengths: the quantiles 0, 5, 25, 50, 75, 95 and 100 % of the rows' non-zeros.
+        empty_rows: rows without non-zeros.
+        value_range: the least and the greatest stored value (zeros where none is stored).
+        labels: the most frequent labels and how many rows have each; label_kinds: how many
+            different ones there are.
+        omega: the most non-zeros in a row.
+        delta: share of the rows that hold the commonest column.
+        rho: the largest share of the rows that one row shares a column with, itself included.
+        rho_exact: False where rho is of a sample of rows, and the true one may be larger.
+        rho_sample: how many rows' collisions were counted (none where delta is 1, so rho is, too).
+        heat: for the 512, 4,096 and 65,536 commonest columns, their share of the non-zeros.
+        sharing: whether several workers gain by sharing one array of weights.
+    """
+
+    rows: int
+    columns: int
+    nonzeros: int
+    columns_used: int
+    row_lengths: tuple[int, ...]
+    empty_rows: int
+    value_range: tuple[float, float]
+    labels: tuple[tuple[Any, int], ...]
+    label_kinds: int
+    omega: int
+    delta: float
+    rho: float
+    rho_exact: bool
+    rho_sample: int
+    heat: tuple[tuple[int, float], ...]
+    sharing: Sharing
+
+
+def statistics(rows: Rows, seed: int = 0) -> Statistics:
+    """Counts everything in a few passes over the data; `seed` picks rows where rho is sampled."""
+    lengths = np.diff(rows.indptr)
+    holders = _holders(rows)
+    most = int(holders.max(initial=0))
+    rho, exact, sample = _collisions(rows, holders, int(np.count_nonzero(lengths)), seed)
+    labels, kinds = _labels(rows.y)
+    row_lengths = _quantiles(lengths)
+    return Statistics(
+        rows=len(rows),
+        columns=rows.columns,
+        nonzeros=rows.nonzeros,
+        columns_used=int(np.count_nonzero(holders)),
+        row_lengths=row_lengths,
+        empty_rows=int(np.count_nonzero(lengths == 0)),
+        value_range=_range(rows.values),
+        labels=labels,
+        label_kinds=kinds,
+        omega=row_lengths[-1],
+        delta=most / max(len(rows), 1),
+        rho=rho,
+        rho_exact=exact,
+        rho_sample=sample,
+        heat=_heat(holders),
+        sharing=sharing(rows),
+    )
+
+
+def meaning(statistics: Statistics) -> str:
+    """What the numbers mean for several workers on this data, in two sentences."""
+    source = "" if statistics.rho_exact else f" (found among {statistics.rho_sample:,} rows)"
+    met = (
+        f"The commonest column is in {_percent(statistics.delta)} of the rows, and one row "
+        f"shares a column with {_percent(statistics.rho)} of the rows{source}. "
+    )
+    if statistics.sharing.pays:
+        return met + (
+            "The weights are many and evenly used, so workers seldom write to one cache line: "
+            "expect a gain from more workers with the hogwild strategy, too."
+        )
+    return met + (
+        "Workers that write to one array of weights would pass its cache lines back and forth: "
+        "expect no gain from more workers with the hogwild strategy; strategies that give each "
+        "worker a private copy do not have this problem."
+    )
+
+
+def sharing(rows: Rows, sample: int = 2000) -> Sharing:
+    """Judges from up to `sample` rows whether lock-free workers on one array of weights pay.
+
+    The rule: they pay where at most a tenth of the non-zeros falls on the cache lines of weights
+    that a core could keep in its private cache. The others come from far away in any case, and
+    workers can wait for them side by side.
+    """
+    lines = -(-rows.columns // LINE)
+    if lines <= PRIVATE_LINES:
+        reason = (
+            f"all {rows.columns:,} weights fit into a core's private cache, from which every "
+            "write of another worker would drive them"
+        )
+        return Sharing(1.0, False, reason)
+    picked = _sampled_rows(rows, sample)
+    share = _hot_share(_lines(rows, picked[::2]), _lines(rows, picked[1::2]), lines)
+    pays = share <= MOST_SHARED
+    so = (
+        "most weights come from far away anyway, and workers can wait for them side by side"
+        if pays
+        else "a core would keep these in its private cache if other workers did not write there"
+    )
+    reason = (
+        f"{_percent(share)} of the non-zeros fall on the {PRIVATE_LINES:,} hottest cache lines "
+        f"of weights: {so}"
+    )
+    return Sharing(share, pays, reason)
+
+
+def _holders(rows: Rows) -> npt.NDArray[np.uint32]:
+    """For each column, how many rows hold it."""
+    holders = np.zeros(rows.columns, np.uint32)
+    count_holders(rows.indptr, rows.indices, np.zeros(rows.columns, np.uint32), holders)
+    return holders
+
+
+def _collisions(
+    rows: Rows, holders: npt.NDArray[np.uint32], not_empty: int, seed: int
+) -> tuple[float, bool, int]:
+    """rho, whether it is exact, and from how many rows."""
+    if not_empty == 0:
+        return 0.0, True, 0
+    if holders.max() == len(rows):
+        return 1.0, True, 0
+    groups = -(-len(rows) // GROUP)
+    every = rows.nonzeros * groups * WORDS <= AFFORDABLE
+    chosen = np.arange(len(rows), dtype=np.uint64) if every else _likely(rows, holders, seed)
+    counts = np.zeros(len(chosen), np.uint64)
+    count_collisions(rows.indptr, rows.indices, chosen, _empty_group(rows), counts)
+    most = int(counts.max())
+    # no row can meet more rows than there are with any column
+    return most / len(rows), every or most == not_empty, len(chosen)
+
+
+def _likely(rows: Rows, holders: npt.NDArray[np.uint32], seed: int) -> Words:
+    """Random rows, and those that would collide most if their columns were independent.
+
+    -log(1 - share) adds up over a row's columns to -log of the chance to miss a random row.
+    """
+    hit = -np.log1p(holders / -len(rows)).astype(np.float32)
+    sums = np.empty(len(rows), np.float32)
+    sum_by_row(rows.indptr, rows.indices, hit, sums)
+    others = max(len(rows) - WORST_ROWS, 0)
+    worst = np.argpartition(sums, min(others, len(rows) - 1))[others:].astype(np.uint64)
+    words = random_word(seed, np.arange(RANDOM_ROWS, dtype=np.uint64))
+    return np.unique(np.concatenate([worst, random_below(words, len(rows))]))
+
+
+def _empty_group(rows: Rows) -> tuple[npt.NDArray[Any], ...]:
+    """Room for a group's slots: a column's slot, a slot's column, a slot's bits (and slot 0)."""
+    starts = np.append(rows.indptr[:-1:GROUP], rows.indptr[-1])
+    slots = 1 + min(rows.columns, int(np.diff(starts).max()))
+    return (
+        np.zeros(rows.columns, np.uint32),
+        np.empty(slots, np.uint32),
+        np.zeros(slots * WORDS, np.uint64),
+    )
+
+
+def _quantiles(lengths: Words) -> tuple[int, ...]:
+    if len(lengths) == 0:
+        return (0,) * len(QUANTILES)
+    found = np.quantile(lengths.astype(np.int64), QUANTILES, method="inverted_cdf")
+    return tuple(int(length) for length in found)
+
+
+def _range(values: npt.NDArray[np.float32]) -> tuple[float, float]:
+    return (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
+
+
+def _labels(y: npt.NDArray[Any] | None) -> tuple[tuple[tuple[Any, int], ...], int]:
+    """The most frequent labels with their counts, and how many different ones there are."""
+    if y is None:
+        return (), 0
+    found, counts = np.unique(y, return_counts=True)
+    first = np.argsort(-counts, kind="stable")[:MOST_LABELS]
+    return tuple((found[i].item(), int(counts[i])) for i in first), len(found)
+
+
+def _heat(holders: npt.NDArray[np.uint32]) -> tuple[tuple[int, float], ...]:
+    used = holders[holders > 0].astype(np.uint64)
+    top = min(HOTTEST[-1], len(used))
+    hottest = np.sort(np.partition(used, len(used) - top)[len(used) - top :])[::-1] if top else used
+    total = max(int(used.sum()), 1)
+    return tuple((count, int(hottest[:count].sum()) / total) for count in HOTTEST)
+
+
+def _sampled_rows(rows: Rows, sample: int) -> Words:
+    """Up to `sample` random rows, in order, with at most MOST_SAMPLED non-zeros but 2 at least."""
+    count = min(sample, len(rows))
+    words = random_word(0, np.arange(count, dtype=np.uint64))
+    few = len(rows) <= sample
+    picked = np.argsort(words) if few else random_below(words, len(rows)).astype(np.int64)
+    lengths = rows.indptr[picked + 1] - rows.indptr[picked]
+    fitting = int(np.searchsorted(np.cumsum(lengths), MOST_SAMPLED, side="right"))
+    return np.unique(picked[: max(fitting, 2)]).astype(np.uint64)
+
+
+def _lines(rows: Rows, picked: Words) -> npt.NDArray[np.uint32]:
+    """The cache line of weights of every non-zero in the picked rows."""
+    begin = rows.indptr[picked]
+    lengths = rows.indptr[picked + np.uint64(1)] - begin
+    before = np.cumsum(lengths) - lengths
+    at = np.repeat(begin - before, lengths.astype(np.int64))
+    at += np.arange(len(at), dtype=np.uint64)
+    return np.asarray(rows.indices[at] // np.uint32(LINE))
+
+
+def _hot_share(seen: npt.NDArray[np.uint32], other: npt.NDArray[np.uint32], lines: int) -> float:
+    """The share of touches on the hottest lines, which one half of a sample picks out.
+
+    The share is measured on the other half: on the first, chance would make any line look hot.
+    Where the first half knows fewer lines than there is room for, the room left is for lines
+    that it has not seen, each with an equal part of the touches that are left.
+    """
+    if len(other) == 0:
+        return 1.0
+    hot, touches = np.unique(seen, return_counts=True)
+    if len(hot) > PRIVATE_LINES:
+        hot = hot[np.argpartition(touches, len(hot) - PRIVATE_LINES)[-PRIVATE_LINES:]]
+    known = float(np.isin(other, hot).mean())
+    room = (PRIVATE_LINES - len(hot)) / (lines - len(hot))
+    return known + (1.0 - known) * room
+
+
+def _percent(share: float) -> str:
+    if 0.9995 <= share < 1.0:
+        return "over 99.9 %"
+    return f"{100.0 * share:.3g} %"

@@ -1,0 +1,376 @@
+"""svmlight text: a row a line, `label index:value index:value ... # comment`.
+
+A compiled kernel parses blocks of lines. What it does not understand is parsed here once more, by
+regular expressions: a number that is hard to round, or a mistake, which gets its message here.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.data.rows import Rows
+from hogwild.errors import DataError
+from hogwild.kernels.text import (
+    FEATURE_WIDTH,
+    FLOAT32_LIMIT,
+    PADDING,
+    add_one,
+    format_lines,
+    parse_lines,
+)
+
+if TYPE_CHECKING:
+    from hogwild.data.files import Source
+
+BLOCK = 1 << 20  # bytes parsed at a time
+FEW = 1 << 20  # values that are copied rather than moved in memory
+MOST_INDEX = 2**32 - 1
+
+# Written as the first line where the columns count from 0 but the first one is empty.
+FROM_ZERO = b"# index_base 0"
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BINARY = {
+    b"\x1f\x8b": "gzip; let its name end in .gz",
+    b"BZh": "bzip2; let its name end in .bz2",
+    b"\xfd7zXZ": "xz; unpack it first",
+    b"\x28\xb5\x2f\xfd": "zstd; unpack it first",
+    b"PK\x03\x04": "zip; let its name end in .npz if it was saved by numpy or scipy",
+    b"\x93NUMPY": "a numpy array; give it to hogwild.Rows",
+    b"\xff\xfe": "UTF-16 text; save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text; save it as UTF-8",
+}
+
+TOKEN = re.compile(rb"[^ \t]+")
+NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+NOT_FINITE = re.compile(rb"[+-]?(?:nan|inf|1\.?#)", re.IGNORECASE)
+INDEX = re.compile(rb"[0-9]+")
+
+
+def read(source: "Source", *, index_base: str | int, labels: bool) -> Rows:
+    """Reads a file. Without labels, `y` is None, and every line with anything in it is a row."""
+    lines = _Lines(str(source.path), index_base, labels)
+    for text, size in _blocks(source.file):
+        lines.take(text, size)
+        lines.part_read = source.progress()
+    return lines.as_rows()
+
+
+def _blocks(file: Any) -> Iterator[tuple[bytearray, int]]:
+    """Whole lines, a block at a time: a buffer (always the same one) and how many bytes count."""
+    text = bytearray(BLOCK + PADDING)
+    kept = 0
+    while got := file.readinto(memoryview(text)[kept : len(text) - PADDING]):
+        end = kept + got
+        size = text.rfind(b"\n", kept, end) + 1
+        if size:
+            yield text, size
+            text[: end - size] = text[size:end]
+        kept = end - size
+        if kept == len(text) - PADDING:  # a line that is longer than the buffer
+            text = text + bytes(kept)
+    if kept:
+        text[kept] = ord("\n")
+        yield text, kept + 1
+
+
+class _Lines:
+    """The rows that were read so far. The arrays are longer: pages not yet written cost nothing."""
+
+    def __init__(self, name: str, index_base: str | int, labels: bool) -> None:
+        self.name = name
+        self.auto = index_base == "auto"
+        self.base = 0 if index_base == 0 else 1
+        self.needs_labels = labels
+        self.labelled = True
+        self.part_read = 0.0
+        self.line = self.rows = self.nonzeros = self.columns = 0
+        self.indptr = np.zeros(1, np.uint64)
+        self.y = np.empty(0, np.float64)
+        self.indices = np.empty(0, np.uint32)
+        self.values = np.empty(0, np.float32)
+
+    def take(self, text: bytearray, size: int) -> None:
+        """Adds the rows of a block of whole lines."""
+        at = self._start(text, size) if self.line == 0 else 0
+        self._make_room(size)
+        array = np.frombuffer(text, np.uint8)
+        while (at := self._parse(array, at, size)) < size:
+            end = text.index(b"\n", at)
+            self._take_line(_Line(self.name, self.line + 1, bytes(text[at:end])))
+            at = end + 1
+
+    def as_rows(self) -> Rows:
+        """What was read, in arrays of just the right length."""
+        if self.rows == 0:
+            raise DataError(f"{self.name}: there are no rows in it; expected lines like 1 3:0.5")
+        self.indptr.resize(self.rows + 1, refcheck=False)
+        self.y.resize(self.rows, refcheck=False)
+        self.indices.resize(self.nonzeros, refcheck=False)
+        self.values.resize(self.nonzeros, refcheck=False)
+        return Rows.from_arrays(
+            self.indptr,
+            self.indices,
+            self.values,
+            self.columns,
+            self.y if self.labelled else None,
+            index_base=self.base,
+            name=self.name,
+        )
+
+    def _start(self, text: bytearray, size: int) -> int:
+        """Where the first line begins, once it is clear that this is text."""
+        for magic, kind in BINARY.items():
+            if text.startswith(magic):
+                raise DataError(f"{self.name}: is not svmlight text but {kind}")
+        if text.find(b"\0", 0, size) >= 0:
+            raise DataError(f"{self.name}: is not svmlight text but a binary file of some kind")
+        if self.auto and text[: text.index(b"\n")].rstrip() == FROM_ZERO:
+            self.base = 0
+        return len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
+
+    def _make_room(self, size: int) -> None:
+        """Makes the arrays hold a block's worth more, at the least: `1` and `1:1` are shortest."""
+        rows = self.rows + size // 2 + 1
+        nonzeros = self.nonzeros + size // 4 + 1
+        self.indptr = self._room(self.indptr, self.rows + 1, rows + 1)
+        self.y = self._room(self.y, self.rows, rows)
+        self.indices = self._room(self.indices, self.nonzeros, nonzeros)
+        self.values = self._room(self.values, self.nonzeros, nonzeros)
+
+    def _room(self, array: npt.NDArray[Any], used: int, needed: int) -> npt.NDArray[Any]:
+        if len(array) >= needed:
+            return array
+        if used > FEW:
+            # Moves pages instead of bytes, but fills the rest with zeros: therefore small steps.
+            array.resize(needed + used // 16, refcheck=False)
+            return array
+        expected = int(1.1 * used / self.part_read) if self.part_read else 0
+        longer = np.empty(max(needed, expected, 2 * used), array.dtype)
+        longer[:used] = array[:used]
+        return longer
+
+    def _parse(self, array: npt.NDArray[np.uint8], at: int, size: int) -> int:
+        """Adds the rows up to the first line that the kernel does not understand; where it is."""
+        stopped, self.rows, self.nonzeros, lines, columns = parse_lines(
+            array,
+            at,
+            size,
+            self.base,
+            self.labelled,
+            self.indptr,
+            self.y,
+            self.indices,
+            self.values,
+            self.rows,
+            self.nonzeros,
+        )
+        self.line += lines
+        self.columns = max(self.columns, columns)
+        return int(stopped)
+
+    def _take_line(self, line: "_Line") -> None:
+        """Adds a row that the kernel left over, or raises what is wrong with it."""
+        tokens = line.tokens()
+        label = line.label(tokens.pop(0)) if tokens and b":" not in tokens[0][0] else None
+        self._check_label(line, label)
+        indices: list[int] = []
+        values: list[float] = []
+        for token in tokens:
+            index, value = line.feature(token)
+            if index == 0 and self.base == 1:
+                self._found_zero(line, token)
+            if indices and index <= indices[-1]:
+                line.fail(token, *_not_ascending(index, indices[-1]))
+            indices.append(index)
+            values.append(value)
+        self.line += 1
+        self._add(label, indices, values)
+
+    def _check_label(self, line: "_Line", label: float | None) -> None:
+        if label is None and self.needs_labels:
+            line.fail(
+                line.tokens()[0],
+                "is a feature, but a label must come first",
+                "label index:value ...; data without labels can be read to predict (labels=False)",
+            )
+        if self.rows == 0:
+            self.labelled = label is not None
+        elif self.labelled != (label is not None):
+            line.fail(
+                line.tokens()[0],
+                "begins a line without a label" if self.labelled else "is a label",
+                "labels in all lines, as in those above, or in none",
+            )
+
+    def _found_zero(self, line: "_Line", token: "_Token") -> None:
+        """The index 0 where columns have counted from 1 so far."""
+        if not self.auto:
+            line.fail(token, "has the index 0", 'indices from 1 on; or load with index_base="auto"')
+        add_one(self.indices[: self.nonzeros])
+        self.columns += self.columns > 0
+        self.base = 0
+
+    def _add(self, label: float | None, indices: list[int], values: list[float]) -> None:
+        end = self.nonzeros + len(indices)
+        self.indices[self.nonzeros : end] = np.array(indices, np.int64) - self.base
+        self.values[self.nonzeros : end] = values
+        if label is not None:
+            self.y[self.rows] = label
+        if indices:
+            self.columns = max(self.columns, indices[-1] - self.base + 1)
+        self.rows += 1
+        self.nonzeros = end
+        self.indptr[self.rows] = end
+
+
+def _not_ascending(index: int, before: int) -> tuple[str, str]:
+    if index == before:
+        return f"repeats the index {index}", "every index only once in a row"
+    return f"comes after the index {before}", "indices that ascend within a row"
+
+
+_Token = tuple[bytes, int]
+
+
+class _Line(NamedTuple):
+    """A line without its newline, and where it stands."""
+
+    name: str
+    number: int
+    text: bytes
+
+    def tokens(self) -> list[_Token]:
+        """The tokens and where each of them begins, without the comment."""
+        found = [(m.group(), m.start()) for m in TOKEN.finditer(self.text.removesuffix(b"\r"))]
+        comments = [number for number, (token, _) in enumerate(found) if token.startswith(b"#")]
+        return found[: comments[0]] if comments else found
+
+    def fail(self, token: _Token, reason: str, expected: str) -> NoReturn:
+        """Raises what is wrong with a token."""
+        text, at = token
+        column = len(self.text[:at].decode("utf-8", "replace")) + 1
+        shown = ascii(text[:40].decode("utf-8", "replace")) + ("..." if len(text) > 40 else "")
+        raise DataError(
+            f"{self.name}: line {self.number}, column {column}: {shown} {reason}; "
+            f"expected {expected}"
+        )
+
+    def label(self, token: _Token) -> float:
+        """The label that a token is."""
+        return self._number(token, "a label", np.inf, "1.8e308")
+
+    def feature(self, token: _Token) -> tuple[int, float]:
+        """The index and the value that a token holds."""
+        text, at = token
+        index, colon, value = text.partition(b":")
+        if index == b"qid":
+            self.fail(token, "is for ranking, which is not supported", "the data without qid")
+        if not colon:
+            self.fail(token, "has no colon", "index:value, such as 7:0.5")
+        if not INDEX.fullmatch(index):
+            reason = "has a negative index" if index.startswith(b"-") else "has no proper index"
+            self.fail(token, reason, f"a whole number from 0 or 1 to {MOST_INDEX} before the colon")
+        if len(index.lstrip(b"0")) > 10 or int(index) > MOST_INDEX:
+            self.fail(token, "has too large an index", f"{MOST_INDEX} or less")
+        if not value:
+            self.fail(token, "has no value", "index:value, without a blank, such as 7:0.5")
+        place = at + len(index) + 1
+        return int(index), self._number((value, place), "a value", FLOAT32_LIMIT, "3.4e38")
+
+    def _number(self, token: _Token, role: str, limit: float, most: str) -> float:
+        text, _ = token
+        if NOT_FINITE.match(text):
+            self.fail(token, "is not finite", f"{role} that is a number")
+        if not NUMBER.fullmatch(text):
+            hint = " (and a blank before a comment)" if b"#" in text else ""
+            self.fail(token, "is not a number", f"{role} such as 1, -0.5 or 2e-3{hint}")
+        number = float(text)
+        if not abs(number) < limit:
+            self.fail(token, "is too large", f"{role} of {most} at the most")
+        return number
+
+
+VALUES = 1 << 16  # written at a time
+
+
+def write(rows: Rows, file: BinaryIO, *, index_base: int) -> None:
+    """Writes rows, every value with the fewest digits that are read back to the same bits."""
+    if index_base == 0 and rows.nonzeros and rows.indices.min() > 0:
+        file.write(FROM_ZERO + b"\n")
+    begin = 0
+    while begin < len(rows):
+        end = _chunk_end(rows, begin)
+        file.write(_lines_of(rows, begin, end, index_base))
+        begin = end
+
+
+def _chunk_end(rows: Rows, begin: int) -> int:
+    """The end of some rows with not many values together, one row at the least."""
+    values = rows.indptr[begin] + np.uint64(VALUES)
+    end = int(np.searchsorted(rows.indptr, values, side="right")) - 1
+    return min(max(end, begin + 1), begin + VALUES, len(rows))
+
+
+def _lines_of(rows: Rows, begin: int, end: int, index_base: int) -> memoryview:
+    _check_not_blank(rows, begin, end)
+    labels, label_ends, label_of = _label_texts(rows, begin, end)
+    longest_label = int(np.diff(label_ends).max(initial=0))
+    values = int(rows.indptr[end] - rows.indptr[begin])
+    out = np.empty(values * FEATURE_WIDTH + (end - begin) * (longest_label + 1), np.uint8)
+    size, stopped = format_lines(
+        out,
+        rows.indptr,
+        rows.indices,
+        rows.values,
+        begin,
+        end,
+        index_base,
+        labels,
+        label_ends,
+        label_of,
+    )
+    if stopped < end:
+        raise DataError(
+            f"{rows.name}: the columns of row {stopped + 1} do not ascend, as svmlight demands; "
+            "call sum_duplicates() on the scipy matrix first"
+        )
+    return out[:size].data
+
+
+def _check_not_blank(rows: Rows, begin: int, end: int) -> None:
+    """Refuses rows that would be blank lines, which readers skip."""
+    if rows.y is not None:
+        return
+    empty = rows.indptr[begin + 1 : end + 1] == rows.indptr[begin:end]
+    if np.any(empty):
+        row = begin + int(np.argmax(empty)) + 1
+        raise DataError(
+            f"{rows.name}: row {row} has neither a label nor values, which svmlight text cannot "
+            "hold; give labels, or save as .npz"
+        )
+
+
+def _label_texts(
+    rows: Rows, begin: int, end: int
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """The texts of the rows' labels one after the other, their ends, and which row has which."""
+    if rows.y is None:
+        return np.empty(0, np.uint8), np.zeros(1, np.uint64), np.empty(0, np.uint64)
+    if rows.y.dtype.kind not in "fiub":
+        raise DataError(
+            f"{rows.name}: labels of the type {rows.y.dtype} cannot be written as svmlight text; "
+            "replace them by numbers, or save as .npz"
+        )
+    different, which = np.unique(rows.y[begin:end], return_inverse=True)
+    texts = [_label_text(label.item()) for label in different]
+    ends = np.cumsum([0, *map(len, texts)], dtype=np.uint64)
+    return np.frombuffer(b"".join(texts), np.uint8), ends, which.astype(np.uint64)
+
+
+def _label_text(label: float) -> bytes:
+    whole = isinstance(label, int) or (label.is_integer() and abs(label) < 2**53)
+    return (str(int(label)) if whole else repr(label)).encode()

@@ -1,0 +1,124 @@
+"""Compiling: once per machine, when first used, kept in a folder that the sources name.
+
+numba's own cache does not notice when a callee in another file changes. Here the folder's name
+is a hash of all the sources that kernels are made from, so a change is a new folder.
+"""
+
+import hashlib
+import os
+import pickle
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba.core import config as numba_config
+from numba.extending import register_jitable
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PACKAGE = Path(__file__).resolve().parent.parent
+SOURCES = ("kernels", "problems")
+
+# All of `fastmath` but the promises that no NaN and no infinity occur: overflow must stay visible.
+FAST = {"reassoc", "contract", "arcp", "nsz"}
+
+
+def inline(function: F) -> F:
+    """Marks a function as part of the kernels that call it; from Python it is called as it is."""
+    marked: F = register_jitable(function)
+    return marked
+
+
+def one_of(functions: Sequence[Callable[..., float]]) -> Callable[..., float]:
+    """One function of (number, arguments...) that calls the function with that number.
+
+    It is compiled into a kernel as a chain of comparisons, which the processor predicts: one kernel
+    serves every loss and every schedule, at the speed of a kernel for each.
+    """
+    chain = functions[-1]
+    for number in range(len(functions) - 2, -1, -1):
+        chain = _either(number, functions[number], chain, number + 2 == len(functions))
+    return chain
+
+
+def _either(number: int, function: Any, otherwise: Any, last: bool) -> Callable[..., float]:
+    if last:
+
+        @inline
+        def choose_last(chosen: int, *arguments: float) -> float:
+            if chosen == number:
+                return function(*arguments)
+            return otherwise(*arguments)
+
+        return choose_last
+
+    @inline
+    def choose(chosen: int, *arguments: float) -> float:
+        if chosen == number:
+            return function(*arguments)
+        return otherwise(chosen, *arguments)
+
+    return choose
+
+
+@cache
+def cache_folder() -> Path | None:
+    """Where compiled kernels are kept, or None where no such folder can be written to."""
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
+    for room in SOURCES:
+        for source in sorted((PACKAGE / room).glob("*.py")):
+            digest.update(source.read_bytes())
+    base = numba_config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(base) / "hogwild" / f"kernels-{digest.hexdigest()[:16]}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+class Kernel:
+    """A function with one signature, compiled or loaded from the cache when it is first called."""
+
+    def __init__(self, function: Callable[..., Any], signature: Any, fast: bool) -> None:
+        self.function = function
+        self.signature = signature
+        self.fast = fast
+        self._compiled: Any = None
+        self.__doc__ = function.__doc__
+        self.__name__ = function.__name__
+
+    @property
+    def compiled(self) -> Any:
+        """numba's dispatcher. Ask for it before a fork, and the children need not compile."""
+        if self._compiled is None:
+            self._compiled = self._compile()
+        return self._compiled
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.compiled(*arguments)
+
+    def _compile(self) -> Any:
+        options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+        if self.fast:
+            options["fastmath"] = FAST
+        folder = cache_folder()
+        if folder is not None:
+            # The folder is a global setting of numba: ours only while ours is compiled.
+            before = numba_config.CACHE_DIR
+            numba_config.CACHE_DIR = str(folder)
+            try:
+                return numba.njit(self.signature, cache=True, **options)(self.function)
+            except (OSError, EOFError, RuntimeError, ValueError, pickle.PickleError):
+                pass  # a full disk or a damaged file there: do without
+            finally:
+                numba_config.CACHE_DIR = before
+        return numba.njit(self.signature, **options)(self.function)
+
+
+def kernel(signature: Any, fast: bool = True) -> Callable[[Callable[..., Any]], Kernel]:
+    """Makes a `Kernel` of a function. `fast` lets sums be reordered (and so vectorised)."""
+    return lambda function: Kernel(function, signature, fast)

@@ -1,0 +1,178 @@
+"""Linear models: one pass of stochastic gradient descent over sparse rows, and scoring them.
+
+score = left * <weights, x> + intercept          w = left * weights (see problems/schedules.py)
+weights <- weights - (rate / left) * slope(score, target) * x
+intercept <- intercept - rate * slope(score, target)
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from hogwild.kernels.compile import kernel
+from hogwild.kernels.primitives import U, prefetch, random_below, random_word, readonly, writable
+from hogwild.problems.losses import slope_of, value_of
+from hogwild.problems.schedules import left_of, rate_of
+
+ROWS = types.Tuple(
+    (
+        readonly(types.uint64),  # indptr
+        readonly(types.uint32),  # indices
+        readonly(types.float32),  # values
+        readonly(types.float32),  # targets
+    )
+)
+# schedule's code, eta0, l2, rate of the intercept over the rate of the weights (0: no intercept)
+RATE = types.Tuple((types.int64, types.float64, types.float64, types.float64))
+# steps that all workers did before, step of the last fold, steps that one of ours stands for
+CLOCK = types.Tuple((types.float64, types.float64, types.float64))
+
+LINE = U(16)  # 4-byte numbers in a cache line
+BLOCK = U(256)  # rows between two exchanges of the intercept
+
+
+@kernel(types.void(writable(types.uint32), types.uintp, types.uint64))
+def shuffle(order: Any, first: Any, seed: Any) -> None:
+    """Writes first, first + 1, ... into `order` in a random order (Fisher and Yates)."""
+    size = U(order.size)
+    for i in range(U(0), size):
+        order[i] = first + i
+    for i in range(U(0), size):
+        other = i + U(random_below(random_word(seed, i), size - i))
+        order[i], order[other] = order[other], order[i]
+
+
+@kernel(
+    types.float64(
+        ROWS,
+        readonly(types.uint32),
+        types.uintp,
+        types.uintp,
+        types.uintp,
+        writable(types.float32),
+        writable(types.float32),
+        types.int64,
+        RATE,
+        CLOCK,
+    )
+)
+def learn(
+    rows: Any,
+    order: Any,
+    begin: Any,
+    end: Any,
+    ahead: Any,
+    weights: Any,
+    intercept: Any,
+    loss: Any,
+    rate_plan: Any,
+    clock: Any,
+) -> Any:
+    """Visits the rows order[begin:end]; returns the sum of their losses just before each update.
+
+    `weights` and `intercept` are shared by all workers and nobody locks them: that is Hogwild!.
+    Rows `ahead` places later are fetched into the cache meanwhile: a random order costs nothing.
+    """
+    indptr, indices, values, targets = rows
+    schedule, eta0, l2, intercept_share = rate_plan
+    done, since, stride = clock
+    last = U(order.size) - U(1)
+    total = 0.0
+    left = left_of(schedule, done, since, eta0, l2)
+    bias = intercept[0]
+    bias_before = bias
+    for i in range(begin, end):
+        prefetch(indptr, U(order[min(i + U(2) * ahead, last)]))
+        coming = U(order[min(i + ahead, last)])
+        prefetch(targets, coming)
+        k = U(indptr[coming])
+        coming_end = U(indptr[coming + U(1)])
+        while k < coming_end:
+            prefetch(indices, k)
+            prefetch(values, k)
+            k += LINE
+
+        row = U(order[i])
+        row_begin = U(indptr[row])
+        row_end = U(indptr[row + U(1)])
+        dot = np.float32(0)
+        for k in range(row_begin, row_end):
+            dot += weights[indices[k]] * values[k]
+        target = np.float64(targets[row])
+        score = np.float64(np.float32(left) * dot + bias)
+        total += value_of(loss, score, target)
+        slope = slope_of(loss, score, target)
+        t = done + stride * np.float64(i - begin + U(1))
+        left = left_of(schedule, t, since, eta0, l2)
+        if slope != 0.0:
+            step = slope * rate_of(schedule, t, eta0, l2)
+            change = np.float32(step / left)
+            for k in range(row_begin, row_end):
+                weights[indices[k]] -= change * values[k]  # races: an update may be lost
+            bias -= np.float32(step * intercept_share)
+        if (i - begin) % BLOCK == BLOCK - U(1):
+            intercept[0] += bias - bias_before  # races, as above
+            bias = intercept[0]
+            bias_before = bias
+    intercept[0] += bias - bias_before  # races, as above
+    return total
+
+
+@kernel(
+    types.UniTuple(types.float64, 2)(
+        ROWS, types.uintp, types.uintp, readonly(types.float32), types.float32, types.int64
+    )
+)
+def evaluate(rows: Any, begin: Any, end: Any, weights: Any, intercept: Any, loss: Any) -> Any:
+    """Sum of the losses of rows begin..end, and how many of them are on the wrong side."""
+    indptr, indices, values, targets = rows
+    total = 0.0
+    wrong = 0.0
+    for row in range(begin, end):
+        dot = intercept
+        for k in range(U(indptr[row]), U(indptr[row + U(1)])):
+            dot += weights[indices[k]] * values[k]
+        target = np.float64(targets[row])
+        total += value_of(loss, np.float64(dot), target)
+        if (dot > np.float32(0)) != (target > 0.0):
+            wrong += 1.0
+    return total, wrong
+
+
+@kernel(
+    types.void(
+        readonly(types.uint64),
+        readonly(types.uint32),
+        readonly(types.float32),
+        readonly(types.float32),
+        types.float32,
+        writable(types.float32),
+    )
+)
+def scores(indptr: Any, indices: Any, values: Any, weights: Any, intercept: Any, out: Any) -> None:
+    """The score of every row; columns that the weights do not have count as zero."""
+    known = U(weights.size)
+    for row in range(U(0), U(out.size)):
+        dot = intercept
+        for k in range(U(indptr[row]), U(indptr[row + U(1)])):
+            if indices[k] < known:
+                dot += weights[indices[k]] * values[k]
+        out[row] = dot
+
+
+@kernel(types.void(readonly(types.float32), types.float32, types.float32, writable(types.float32)))
+def add_scaled(weights: Any, factor: Any, keep: Any, sums: Any) -> None:
+    """sums <- keep * sums + factor * weights; for keep = 0 whatever was in `sums` is forgotten."""
+    for k in range(U(0), U(sums.size)):
+        before = keep * sums[k] if keep > np.float32(0) else np.float32(0)
+        sums[k] = before + factor * weights[k]
+
+
+@kernel(types.float64(readonly(types.float32)))
+def squared_norm(weights: Any) -> Any:
+    """The sum of the squares, in double precision."""
+    total = 0.0
+    for k in range(U(0), U(weights.size)):
+        total += np.float64(weights[k]) * np.float64(weights[k])
+    return total

@@ -1,0 +1,66 @@
+"""The few machine operations that numba has no name for, and the array types that kernels take.
+
+Unsigned indices throughout: a signed one makes numba test for negative indices, which costs
+up to four times the speed. `U` makes them.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from hogwild.kernels.compile import inline
+
+U = np.uintp
+
+
+def readonly(scalar: Any) -> types.Array:
+    """The type of an input: contiguous, and possibly not writeable."""
+    return types.Array(scalar, 1, "C", readonly=True)
+
+
+def writable(scalar: Any) -> types.Array:
+    """The type of an output: contiguous and writeable."""
+    return types.Array(scalar, 1, "C")
+
+
+@intrinsic
+def prefetch(typing_context, array, index):  # type: ignore[no-untyped-def]
+    """Asks for the cache line of array[index]; reads nothing, so any index is harmless."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        byte = ir.IntType(8).as_pointer()
+        flag = ir.IntType(32)
+        declared = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+        function = cgutils.get_or_insert_function(builder.module, declared, "llvm.prefetch.p0")
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        # to read (0), keep in all caches (3), data and not code (1)
+        builder.call(function, [address, flag(0), flag(3), flag(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uintp), emit
+
+
+@inline
+def scramble(seed: Any) -> Any:
+    """SplitMix64's output function (Steele, Lea, Flood 2014): a well mixed word for any input."""
+    word = np.uint64(seed)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+@inline
+def random_word(seed: Any, counter: Any) -> Any:
+    """The word number `counter` of the sequence that `seed` names, 64 random bits: no state."""
+    return scramble(np.uint64(seed) + np.uint64(counter) * np.uint64(0x9E3779B97F4A7C15))
+
+
+@inline
+def random_below(word: Any, limit: Any) -> Any:
+    """A whole number below `limit` < 2^32, from the upper half of a random word (Lemire 2019)."""
+    return ((word >> np.uint64(32)) * np.uint64(limit)) >> np.uint64(32)

@@ -1,0 +1,178 @@
+"""Drawing the rows of synthetic text. A row is a function of its number alone: no state, no order.
+
+`fast` is off throughout: the order of every sum is fixed, so the bytes are those of the source.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from hogwild.kernels.compile import inline, kernel
+from hogwild.kernels.primitives import U, random_below, random_word, readonly, writable
+
+TWO32 = 4294967296.0
+MOST_REPEATS = 255
+ONE = np.uint64(1)
+LOW6 = np.uint64(63)
+
+
+@intrinsic
+def trailing_zeros(typing_context, word):  # type: ignore[no-untyped-def]
+    """How many zeros stand below the lowest one of a 64-bit word; 64 where there is no one."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.cttz(arguments[0], ir.IntType(1)(0))
+
+    return types.uint64(types.uint64), emit
+
+
+@inline
+def normal(word: Any) -> Any:
+    """A standard normal number from one random word (Box and Muller 1958)."""
+    radius = np.sqrt(-2.0 * np.log((np.float64(word >> np.uint64(32)) + 0.5) / TWO32))
+    turn = np.float64(word & np.uint64(0xFFFFFFFF)) / TWO32
+    return radius * np.cos(2.0 * np.pi * turn)
+
+
+@inline
+def alias_entry(share: Any, other: Any) -> Any:
+    """Upper half: the share of a slot that is its own, in 2^-32; lower half: whose the rest is."""
+    own = np.uint64(min(max(share * TWO32, 0.0), TWO32 - 1.0))
+    return (own << np.uint64(32)) | np.uint64(other)
+
+
+@kernel(
+    types.void(readonly(types.float64), readonly(types.uint32), writable(types.uint64)), fast=False
+)
+def fill_alias_table(odds: Any, column_of: Any, table: Any) -> None:
+    """Walker's table (1977): a slot for each column, filled up to 1 by a column that has more.
+
+    `odds`, by falling rank, have the mean 1. The richest gives to the poorest until it has less
+    than 1 itself; then the next richest fills it up.
+    """
+    giver = U(0)
+    poorest = U(odds.size) - U(1)
+    left = odds[giver]
+    while giver < poorest:
+        if left >= 1.0:
+            table[column_of[poorest]] = alias_entry(odds[poorest], column_of[giver])
+            left -= 1.0 - odds[poorest]
+            poorest -= U(1)
+        else:
+            table[column_of[giver]] = alias_entry(left, column_of[giver + U(1)])
+            left += odds[giver + U(1)] - 1.0
+            giver += U(1)
+    table[column_of[giver]] = alias_entry(1.0, column_of[giver])
+
+
+@inline
+def draw_column(word: Any, table: Any) -> Any:
+    """A column from the upper half of a random word, or the one that shares its slot."""
+    slot = random_below(word, table.size)
+    entry = table[slot]
+    own = (word & np.uint64(0xFFFFFFFF)) < (entry >> np.uint64(32))
+    return slot if own else entry & np.uint64(0xFFFFFFFF)
+
+
+@kernel(
+    types.void(
+        types.uint64, types.uint64, types.UniTuple(types.float64, 3), writable(types.uint64)
+    ),
+    fast=False,
+)
+def draw_lengths(key: Any, first_row: Any, shape: Any, lengths: Any) -> None:
+    """length = median exp(sigma z), rounded, at least 1 and at most `longest`."""
+    median, sigma, longest = shape
+    for i in range(U(0), U(lengths.size)):
+        z = normal(random_word(key, first_row + np.uint64(i)))
+        length = np.floor(median * np.exp(sigma * z) + 0.5)
+        lengths[i] = np.uint64(min(max(length, 1.0), longest))
+
+
+@inline
+def draw_bag(key: Any, length: Any, table: Any, bag: Any) -> None:
+    """Draws columns until `length` different ones are in the bag.
+
+    A drawn column stands there once, twice, three times, ... with odds that halve.
+    """
+    repeats, bits, words = bag
+    found = U(0)
+    counter = np.uint64(0)
+    while found < length:
+        word = random_word(key, counter)
+        counter += ONE
+        column = draw_column(word, table)
+        before = U(repeats[column])
+        found += U(before == U(0))
+        repeats[column] = min(before + U(1) + U(trailing_zeros(word)), U(MOST_REPEATS))
+        bits[column >> np.uint64(6)] |= ONE << (column & LOW6)
+        words[column >> np.uint64(12)] |= ONE << ((column >> np.uint64(6)) & LOW6)
+
+
+@inline
+def empty_bag(bag: Any, begin: Any, of_column: Any, indices: Any, values: Any) -> Any:
+    """Writes the bag's columns in rising order, scales the row to norm 1, returns its score.
+
+    value = log(1 + repeats) * rarity / norm;  score = sum of value * weight
+    """
+    repeats, bits, words = bag
+    rarity, weights, logs = of_column
+    at = begin
+    squares = 0.0
+    score = 0.0
+    for block in range(U(0), U(words.size)):
+        outer = words[block]
+        words[block] = np.uint64(0)
+        while outer != np.uint64(0):
+            where = (np.uint64(block) << np.uint64(6)) + trailing_zeros(outer)
+            outer &= outer - ONE
+            inner = bits[where]
+            bits[where] = np.uint64(0)
+            while inner != np.uint64(0):
+                column = (where << np.uint64(6)) + trailing_zeros(inner)
+                inner &= inner - ONE
+                value = logs[repeats[column]] * rarity[column]
+                repeats[column] = np.uint8(0)
+                indices[at] = np.uint32(column)
+                values[at] = value
+                at += U(1)
+                squares += np.float64(value) * np.float64(value)
+                score += np.float64(value) * np.float64(weights[column])
+    scale = 1.0 / np.sqrt(squares)
+    for k in range(begin, at):
+        values[k] *= np.float32(scale)
+    return score * scale
+
+
+@kernel(
+    types.void(
+        types.UniTuple(types.uint64, 3),
+        types.float64,
+        types.Tuple((readonly(types.uint64), types.UniTuple(readonly(types.float32), 3))),
+        types.Tuple((writable(types.uint8), writable(types.uint64), writable(types.uint64))),
+        types.Tuple(
+            (
+                readonly(types.uint64),
+                writable(types.uint32),
+                writable(types.float32),
+                writable(types.int8),
+            )
+        ),
+    ),
+    fast=False,
+)
+def draw_rows(source: Any, noise: Any, tables: Any, bag: Any, rows: Any) -> None:
+    """Fills the rows' indices and values, and label = sign(score + noise z)."""
+    column_key, label_key, first_row = source
+    alias_table, of_column = tables
+    indptr, indices, values, y = rows
+    for i in range(U(0), U(y.size)):
+        row = first_row + np.uint64(i)
+        begin = U(indptr[i])
+        draw_bag(random_word(column_key, row), U(indptr[i + U(1)]) - begin, alias_table, bag)
+        score = empty_bag(bag, begin, of_column, indices, values)
+        score += noise * normal(random_word(label_key, row))
+        y[i] = np.int8(1) if score >= 0.0 else np.int8(-1)

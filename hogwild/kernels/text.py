@@ -1,0 +1,578 @@
+"""svmlight text to numbers and back.
+
+A number is a whole number w times a power of ten q. Where w <= 2^53 and |q| <= 22, both are doubles
+and one division or multiplication rounds correctly (Clinger 1990). The others go through a product
+of 128 bits (Lemire 2021, "Number Parsing at a Gigabyte per Second"). The few that this leaves
+undecided are for the caller, who has slower means.
+
+Every text ends with a newline, so that no loop has to look for the end, and has `PADDING` more
+bytes behind it, so that eight bytes can be read at once anywhere. `at` is always an address, and
+"where it ends" is 0 if there is nothing of the kind: addresses, because numba counts references
+(atomically) whenever an array is passed on, which takes longer than parsing a number.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, register_jitable
+
+from hogwild.kernels.compile import inline, kernel
+from hogwild.kernels.primitives import U, readonly, writable
+
+# Like `inline`, but not left to LLVM's judgement, which here costs a third of the speed.
+hot = register_jitable(forceinline=True)
+
+PADDING = 16
+TAB, NEWLINE, RETURN, SPACE, COMMENT, PLUS, MINUS, POINT, COLON = b"\t\n\r #+-.:"
+ZERO = ord("0")
+SMALL_E = ord("e")
+DIGITS = np.uint64(0x3030303030303030)
+
+INDEX_DIGITS = 10  # 2^32 - 1 has ten
+MANTISSA_DIGITS = 19  # as many as always fit into 64 bits
+FLOAT32_LIMIT = 2.0**128 - 2.0**103  # what is below rounds to a finite float32
+
+# With a mantissa from 1 to 2^64, all the results in this range are normal doubles.
+LEAST_POWER, MOST_POWER = -300, 288
+
+
+def _power_of_ten(power: int) -> tuple[int, int]:
+    """A number of 128 bits and a binary exponent: their product is 10^power, rounded down."""
+    over = 10 ** max(power, 0)
+    under = 10 ** max(-power, 0)
+    exponent = over.bit_length() - under.bit_length() - 128
+    for exact in (exponent, exponent + 1):
+        bits = (over << max(-exact, 0)) // (under << max(exact, 0))
+        if bits.bit_length() == 128:
+            return bits, exact
+    raise AssertionError(power)
+
+
+_TABLE = [_power_of_ten(power) for power in range(LEAST_POWER, MOST_POWER + 1)]
+POWER_HIGH = np.array([bits >> 64 for bits, _ in _TABLE], np.uint64)
+POWER_LOW = np.array([bits & (2**64 - 1) for bits, _ in _TABLE], np.uint64)
+POWER_EXPONENT = np.array([exponent for _, exponent in _TABLE], np.int64)
+TEN = np.array([float(10**k) for k in range(60)])  # exact up to 10^22
+WHOLE_TEN = np.array([10**k for k in range(20)], np.uint64)
+
+
+@intrinsic
+def address_of(typing_context, array):  # type: ignore[no-untyped-def]
+    """The address of an array's first element."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.ptrtoint(data, ir.IntType(64))
+
+    return types.uint64(array), emit
+
+
+@intrinsic
+def byte_at(typing_context, at):  # type: ignore[no-untyped-def]
+    """The byte at an address."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.load(builder.inttoptr(arguments[0], ir.IntType(8).as_pointer()))
+
+    return types.uint8(types.uint64), emit
+
+
+@intrinsic
+def word_at(typing_context, at):  # type: ignore[no-untyped-def]
+    """Eight bytes from an address on as one number, the first byte lowest."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        word = builder.load(builder.inttoptr(arguments[0], ir.IntType(64).as_pointer()))
+        word.align = 1
+        return word
+
+    return types.uint64(types.uint64), emit
+
+
+@intrinsic
+def put_byte(typing_context, at, byte):  # type: ignore[no-untyped-def]
+    """Writes a byte to an address."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        at, byte = arguments
+        builder.store(byte, builder.inttoptr(at, ir.IntType(8).as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.uint64, types.uint8), emit
+
+
+@intrinsic
+def trailing_zeros(typing_context, word):  # type: ignore[no-untyped-def]
+    """How many bits lie below the lowest bit that is set; 64 if none is."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.cttz(arguments[0], ir.IntType(1)(0))
+
+    return types.uint64(types.uint64), emit
+
+
+@intrinsic
+def double_of(typing_context, bits):  # type: ignore[no-untyped-def]
+    """The double that has these bits."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.bitcast(arguments[0], ir.DoubleType())
+
+    return types.float64(types.uint64), emit
+
+
+@hot
+def is_digit(byte: Any) -> Any:
+    return ZERO <= byte <= ZERO + 9
+
+
+@hot
+def digit_count(word: Any) -> Any:
+    """How many digits a word (after `^ DIGITS`) begins with: 0 to 8."""
+    others = (word + np.uint64(0x7676767676767676)) | word  # a digit is 0..9, all others are more
+    return trailing_zeros(others & np.uint64(0x8080808080808080)) >> np.uint64(3)
+
+
+@hot
+def digits_value(word: Any, count: Any) -> Any:
+    """The whole number that the first `count` digits of a word (after `^ DIGITS`) make.
+
+    No branch depends on the count: it varies, and a wrong guess costs the processor 15 cycles.
+    """
+    half = np.uint64(32) - (count << np.uint64(2))
+    word = (word << half) << half  # zeros in front; two steps since a shift by 64 is undefined
+    # neighbours together: digits to pairs, pairs to fours, fours to the eight
+    word = (word * np.uint64(10) + (word >> np.uint64(8))) & np.uint64(0x00FF00FF00FF00FF)
+    word = (word * np.uint64(100) + (word >> np.uint64(16))) & np.uint64(0x0000FFFF0000FFFF)
+    return (word * np.uint64(10000) + (word >> np.uint64(32))) & np.uint64(0x00000000FFFFFFFF)
+
+
+@inline
+def wide_product(a: Any, b: Any) -> Any:
+    """The product of two 64-bit numbers, its upper and its lower half."""
+    half = np.uint64(32)
+    mask = np.uint64(0xFFFFFFFF)
+    low = (a & mask) * (b & mask)
+    middle = (a >> half) * (b & mask) + (low >> half)
+    other = (a & mask) * (b >> half) + (middle & mask)
+    high = (a >> half) * (b >> half) + (middle >> half) + (other >> half)
+    return high, (other << half) | (low & mask)
+
+
+@inline
+def wide_nearest(w: Any, q: Any) -> Any:
+    """The double nearest to w * 10^q, or NaN where 128 bits of the product do not tell."""
+    if q < LEAST_POWER or q > MOST_POWER:
+        return np.nan
+    power = U(q - LEAST_POWER)
+    exponent = POWER_EXPONENT[power]
+    while w < np.uint64(1 << 63):
+        w <<= np.uint64(1)
+        exponent -= 1
+    high, middle = wide_product(w, POWER_HIGH[power])
+    carried, _ = wide_product(w, POWER_LOW[power])
+    middle += carried
+    high += np.uint64(middle < carried)
+    # The true product is at least (high, middle) and less than two units of middle above it.
+    drop = np.uint64(10) + (high >> np.uint64(63))
+    rest = high & ((np.uint64(1) << drop) - np.uint64(1))
+    half = np.uint64(1) << (drop - np.uint64(1))
+    just_below = rest == half - np.uint64(1) and middle == np.uint64(0xFFFFFFFFFFFFFFFF)
+    if just_below or (rest == half and middle == np.uint64(0)):
+        return np.nan
+    significand = (high >> drop) + np.uint64(rest >= half)
+    # A double's exponent is biased by 1023 and its top bit (52) is left out; adding carries over.
+    biased = np.uint64(exponent + np.int64(drop) + 128 + 1023 + 52)
+    return double_of((biased << np.uint64(52)) + significand - np.uint64(1 << 52))
+
+
+@inline
+def nearest(w: Any, q: Any) -> Any:
+    """The double nearest to w * 10^q, or NaN where this module cannot tell."""
+    if w <= np.uint64(1 << 53) and -22 <= q <= 22:
+        if q < 0:
+            return np.float64(np.int64(w)) / TEN[U(-q)]
+        return np.float64(np.int64(w)) * TEN[U(q)]
+    if w == np.uint64(0):
+        return 0.0
+    return wide_nearest(w, q)
+
+
+@inline
+def exponent_at(at: Any) -> Any:
+    """The exponent that may stand at `at`, and where it ends: at `at` if there is none."""
+    begin = at
+    if byte_at(at) | 32 != SMALL_E:
+        return 0, begin
+    at += U(1)
+    negative = byte_at(at) == MINUS
+    if negative or byte_at(at) == PLUS:
+        at += U(1)
+    if not is_digit(byte_at(at)):
+        return 0, begin
+    power = 0
+    while is_digit(byte_at(at)):
+        power = min(power * 10 + np.int64(byte_at(at)) - ZERO, 100000)
+        at += U(1)
+    return -power if negative else power, at
+
+
+@inline
+def mantissa_at(at: Any) -> Any:
+    """Digits with or without a point: w and q, whether w was rounded down, and where they end."""
+    w = np.uint64(0)
+    q = 0
+    digits = 0
+    kept = 0
+    rounded_down = False
+    fraction = False
+    while is_digit(byte_at(at)) or (byte_at(at) == POINT and not fraction):
+        if byte_at(at) == POINT:
+            fraction = True
+        elif kept < MANTISSA_DIGITS:
+            w = w * np.uint64(10) + np.uint64(byte_at(at) - ZERO)
+            kept += w > np.uint64(0)
+            digits += 1
+            q -= fraction
+        else:
+            rounded_down |= byte_at(at) != ZERO
+            q += not fraction
+        at += U(1)
+    return w, q, rounded_down, at if digits > 0 else U(0)
+
+
+@inline
+def any_number(at: Any) -> Any:
+    """A number in any form, and where it ends. NaN if it is one that this module cannot tell."""
+    negative = byte_at(at) == MINUS
+    if negative or byte_at(at) == PLUS:
+        at += U(1)
+    w, q, rounded_down, at = mantissa_at(at)
+    if at == U(0):
+        return 0.0, at
+    written, at = exponent_at(at)
+    value = nearest(w, q + written)
+    if rounded_down and nearest(w + np.uint64(1), q + written) != value:
+        value = np.nan
+    return -value if negative else value, at
+
+
+@hot
+def append_digits(at: Any, w: Any) -> Any:
+    """Appends the digits that begin at `at` to w, which may overflow; where they end."""
+    count = U(8)
+    while count == U(8):
+        word = word_at(at) ^ DIGITS
+        count = digit_count(word)
+        w = w * WHOLE_TEN[count] + digits_value(word, count)
+        at += count
+    return w, at
+
+
+@hot
+def plain_number(begin: Any) -> Any:
+    """Digits, perhaps a point and more digits, and where they end: what nearly all numbers are."""
+    w = np.uint64(byte_at(begin)) - np.uint64(ZERO)
+    if w > np.uint64(9):
+        return 0.0, U(0)
+    at = begin + U(1)
+    if is_digit(byte_at(at)):  # rarely so, and then nearly always: better guessed than counted
+        w, at = append_digits(at, w)
+    places = U(0)
+    if byte_at(at) == POINT:
+        first = at + U(1)
+        w, at = append_digits(first, w)
+        places = at - first
+    if byte_at(at) > SPACE or at - begin > U(MANTISSA_DIGITS) + U(places > U(0)):
+        return 0.0, U(0)
+    if w > np.uint64(1 << 53):
+        return wide_nearest(w, -np.int64(places)), at
+    return np.float64(np.int64(w)) / TEN[places], at
+
+
+@hot
+def number(begin: Any) -> Any:
+    """As `any_number`, but quick where it can be."""
+    # Two copies of the quick part: the address of the digits must not depend on a computed sign.
+    if byte_at(begin) == MINUS:
+        value, at = plain_number(begin + U(1))
+        value = -value
+    else:
+        value, at = plain_number(begin)
+    if at == U(0):
+        value, at = any_number(begin)
+    return value, at
+
+
+@inline
+def long_index(begin: Any) -> Any:
+    """An index of many digits and where it ends: at `begin` if it needs more than 32 bits."""
+    index = np.uint64(0)
+    at = begin
+    while is_digit(byte_at(at)) and at - begin < U(INDEX_DIGITS):
+        index = index * np.uint64(10) + np.uint64(byte_at(at) - ZERO)
+        at += U(1)
+    return index, begin if index >= np.uint64(1 << 32) else at
+
+
+@hot
+def index_at(at: Any) -> Any:
+    """The index that begins at the digit at `at`, and where it ends."""
+    word = word_at(at) ^ DIGITS
+    width = digit_count(word)
+    if width == np.uint64(8):
+        return long_index(at)
+    return digits_value(word, width), at + width
+
+
+@hot
+def after_blanks(at: Any) -> Any:
+    while byte_at(at) == SPACE or byte_at(at) == TAB:
+        at += U(1)
+    return at
+
+
+@hot
+def after_line(at: Any) -> Any:
+    """Where the next line begins, if only a comment or nothing is left of this one; else 0."""
+    if byte_at(at) == RETURN:
+        at += U(1)
+    elif byte_at(at) == COMMENT:
+        while byte_at(at) != NEWLINE:
+            at += U(1)
+    return at + U(1) if byte_at(at) == NEWLINE else U(0)
+
+
+@kernel(
+    types.UniTuple(types.uint64, 5)(
+        readonly(types.uint8),
+        types.uint64,
+        types.uint64,
+        types.uint64,
+        types.boolean,
+        writable(types.uint64),
+        writable(types.float64),
+        writable(types.uint32),
+        writable(types.float32),
+        types.uint64,
+        types.uint64,
+    ),
+    fast=False,
+)
+def parse_lines(
+    text: Any,
+    begin: Any,
+    end: Any,
+    base: Any,
+    labelled: Any,
+    indptr: Any,
+    y: Any,
+    indices: Any,
+    values: Any,
+    rows: Any,
+    nonzeros: Any,
+) -> Any:
+    """Parses the lines text[begin:end], and stops before one that is wrong or too hard to read.
+
+    Appends to arrays that have room enough. Returns where it stopped, how many rows and non-zeros
+    there are now, how many lines it passed, and how many columns they need.
+    """
+    start = address_of(text)
+    line = start + begin
+    row = U(rows)
+    kept = U(nonzeros)
+    lines = U(0)
+    columns = U(0)
+    while line < start + end:
+        at = after_blanks(line)
+        behind = after_line(at)
+        if behind != U(0):
+            line = behind
+            lines += U(1)
+            continue
+        if labelled:
+            label, behind = number(at)
+            if behind == U(0) or byte_at(behind) > SPACE or not np.isfinite(label):
+                break
+            y[row] = label
+            at = after_blanks(behind)
+        k = kept
+        lowest = base
+        while is_digit(byte_at(at)):
+            index, behind = index_at(at)
+            if byte_at(behind) != COLON or index < lowest:
+                break
+            value, behind = number(behind + U(1))
+            if behind == U(0) or byte_at(behind) > SPACE or not abs(value) < FLOAT32_LIMIT:
+                break
+            indices[k] = index - base
+            values[k] = value
+            k += U(1)
+            lowest = index + np.uint64(1)
+            at = after_blanks(behind)
+        behind = after_line(at)
+        if behind == U(0):
+            break
+        line = behind
+        lines += U(1)
+        row += U(1)
+        kept = k
+        indptr[row] = kept
+        columns = max(columns, lowest - base)
+    return line - start, row, kept, lines, columns
+
+
+@kernel(types.void(writable(types.uint32)))
+def add_one(indices: Any) -> None:
+    """Adds one to every index: they had been taken as counted from one."""
+    for k in range(U(0), U(indices.size)):
+        indices[k] += np.uint32(1)
+
+
+VALUE_DIGITS = 9  # enough for any float32
+FEATURE_WIDTH = len(" 4294967295:-1.17549435e-38")
+
+
+@inline
+def shortest(x: Any) -> Any:
+    """The fewest digits that are read as the float32 x > 0: whole numbers w and q of w * 10^q.
+
+    Three powers of two get a digit more: their shortest neighbour is not their nearest.
+    """
+    leading = np.int64(np.floor(np.log10(np.float64(x))))
+    w = 0.0
+    q = leading
+    for digits in range(VALUE_DIGITS):
+        q = leading - digits
+        # This is rounded, and w may be one off; what is read back decides.
+        w = np.rint(np.float64(x) / TEN[U(q)] if q >= 0 else np.float64(x) * TEN[U(-q)])
+        if np.float32(nearest(np.uint64(w), q)) == x:
+            break
+    whole = np.uint64(w)
+    while whole % np.uint64(10) == np.uint64(0):
+        whole //= np.uint64(10)
+        q += 1
+    return whole, q
+
+
+@inline
+def digits_of(whole: Any) -> Any:
+    """How many digits a whole number has."""
+    width = U(1)
+    while width < U(WHOLE_TEN.size) and whole >= WHOLE_TEN[width]:
+        width += U(1)
+    return width
+
+
+@inline
+def put_whole(at: Any, whole: Any, width: Any) -> Any:
+    """Writes a whole number with `width` digits; where they end."""
+    for k in range(U(0), U(width)):
+        put_byte(at + U(width) - U(1) - k, ZERO + whole % np.uint64(10))
+        whole //= np.uint64(10)
+    return at + U(width)
+
+
+@inline
+def put_fixed(at: Any, w: Any, q: Any, width: Any) -> Any:
+    """Writes w * 10^q without an exponent; where it ends."""
+    if q >= 0:
+        return put_whole(at, w * WHOLE_TEN[U(q)], width + U(q))
+    places = U(-q)
+    at = put_whole(at, w // WHOLE_TEN[places], max(width, places + U(1)) - places)
+    put_byte(at, POINT)
+    return put_whole(at + U(1), w % WHOLE_TEN[places], places)
+
+
+@inline
+def put_scientific(at: Any, w: Any, exponent: Any, width: Any) -> Any:
+    """Writes the digits of w, a point behind the first of them, and an exponent; where it ends."""
+    places = width - U(1)
+    at = put_whole(at, w // WHOLE_TEN[places], U(1))
+    if places > U(0):
+        put_byte(at, POINT)
+        at = put_whole(at + U(1), w % WHOLE_TEN[places], places)
+    put_byte(at, SMALL_E)
+    at += U(1)
+    if exponent < 0:
+        put_byte(at, MINUS)
+        at += U(1)
+    size = np.uint64(abs(exponent))
+    return put_whole(at, size, digits_of(size))
+
+
+@inline
+def put_value(at: Any, value: Any) -> Any:
+    """Writes a float32 as short as it can be read back; where it ends."""
+    if np.signbit(value):
+        put_byte(at, MINUS)
+        at += U(1)
+    if value == np.float32(0):
+        return put_whole(at, np.uint64(0), U(1))
+    w, q = shortest(abs(value))
+    width = digits_of(w)
+    exponent = q + np.int64(width) - 1
+    if -4 <= exponent < 10:
+        return put_fixed(at, w, q, width)
+    return put_scientific(at, w, exponent, width)
+
+
+@kernel(
+    types.UniTuple(types.uint64, 2)(
+        writable(types.uint8),
+        readonly(types.uint64),
+        readonly(types.uint32),
+        readonly(types.float32),
+        types.uint64,
+        types.uint64,
+        types.uint64,
+        readonly(types.uint8),
+        readonly(types.uint64),
+        readonly(types.uint64),
+    ),
+    fast=False,
+)
+def format_lines(
+    out: Any,
+    indptr: Any,
+    indices: Any,
+    values: Any,
+    begin: Any,
+    end: Any,
+    base: Any,
+    labels: Any,
+    label_ends: Any,
+    label_of: Any,
+) -> Any:
+    """Writes the rows begin:end as lines, and stops before one whose columns do not ascend.
+
+    `labels` holds the texts of the labels, `label_ends` where each of them begins and ends,
+    `label_of` the number of each row's label (nothing: no labels). Returns the length of what was
+    written and the row where it stopped.
+    """
+    start = address_of(out)
+    at = start
+    for row in range(U(begin), U(end)):
+        line = at
+        if label_of.size > 0:
+            which = label_of[row - U(begin)]
+            for k in range(label_ends[which], label_ends[which + U(1)]):
+                put_byte(at, labels[k])
+                at += U(1)
+        lowest = np.uint64(0)
+        for k in range(indptr[row], indptr[row + U(1)]):
+            if indices[k] < lowest:
+                return line - start, row
+            lowest = np.uint64(indices[k]) + np.uint64(1)
+            if at > line:
+                put_byte(at, SPACE)
+                at += U(1)
+            index = np.uint64(indices[k]) + base
+            at = put_whole(at, index, digits_of(index))
+            put_byte(at, COLON)
+            at = put_value(at + U(1), values[k])
+        put_byte(at, NEWLINE)
+        at += U(1)
+    return at - start, U(end)

@@ -1,0 +1,30 @@
+"""Where files are to be written: refused before any work, if nothing can be."""
+
+import os
+import shutil
+from pathlib import Path
+
+from hogwild.errors import HogwildError, OptionError
+
+PathLike = str | os.PathLike[str]
+
+
+def check_output(path: PathLike) -> None:
+    """Refuses a path that no file could be written to."""
+    folder = Path(path).absolute().parent
+    if Path(path).is_dir():
+        raise OptionError(f"{path} is a folder; give the name of a file in it")
+    if not folder.is_dir():
+        raise OptionError(f"{path} cannot be written: there is no folder {folder}; make it first")
+    if not os.access(folder, os.W_OK):
+        raise OptionError(f"{path} cannot be written: the folder {folder} is not writable for you")
+
+
+def check_space(path: PathLike, needed: int) -> None:
+    """Refuses a path on a disk that has less room than that."""
+    free = shutil.disk_usage(Path(path).absolute().parent).free
+    if free < needed:
+        raise HogwildError(
+            f"{path} cannot be written: it needs {needed:,} bytes, and {free:,} are free; "
+            "make room, or name another place"
+        )
