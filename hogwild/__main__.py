@@ -1,0 +1,7 @@
+"""`python -m hogwild`."""
+
+import sys
+
+from hogwild.cli import main
+
+sys.exit(main())

@@ -1,0 +1,108 @@
+"""How a training run shows itself: lines, with a live one below them on a terminal; or JSON."""
+
+import json
+import sys
+import time
+from typing import Any
+
+from hogwild.coordinator import Watcher
+from hogwild.trace import Row
+
+HEAD = " epoch   seconds   objective  train err  test err      rate  M nnz/s"
+BAR = 24
+EVERY = 0.1  # seconds between two redrawings
+
+
+class Lines(Watcher):
+    """For people: a line per epoch, and on a terminal a bar for the running one."""
+
+    def __init__(self) -> None:
+        self._live = sys.stdout.isatty()
+        self._drawn = 0.0
+        self._shown = False
+
+    def start(self, header: Row, warnings: list[str]) -> None:
+        chosen, options, data = header["chosen"], header["options"], header["data"]
+        say(
+            f"{data['name']}: {data['rows']:,} rows, {data['columns']:,} columns, "
+            f"{data['nonzeros']:,} non-zeros"
+        )
+        found = "as asked" if options["eta0"] else f"found in {chosen['eta0_seconds']:.3f} s"
+        say(
+            f"{chosen['loss']} loss, l2 {options['l2']:g}, {options['schedule']} rate with "
+            f"eta0 {chosen['eta0']:.4g} ({found})"
+        )
+        workers = chosen["workers"]
+        say(
+            f"{options['strategy']} with {workers} {'worker' if workers == 1 else 'workers'}: "
+            f"{chosen['workers_why']}"
+        )
+        for warning in warnings:
+            say(f"note: {warning}")
+        say(HEAD)
+
+    def tick(self, epoch: int, share: float, seconds: float) -> None:
+        if not self._live or time.monotonic() - self._drawn < EVERY:
+            return
+        self._drawn = time.monotonic()
+        self._shown = True
+        full = int(BAR * min(1.0, max(0.0, share)))
+        bar = "#" * full + "." * (BAR - full)
+        print(f"\r{epoch:>6} {seconds:>9.3f} [{bar}] {100 * share:3.0f} %", end="", flush=True)
+
+    def epoch(self, row: Row) -> None:
+        self._wipe()
+        say(
+            f"{row['epoch']:>6} {row['seconds']:>9.3f} {_number(row['objective'], '11.6f')} "
+            f"{_percent(row['train_error'], 10)} {_percent(row['test_error'], 9)} "
+            f"{row['rate']:>9.3g} {row['nonzeros_per_second'] / 1e6:>8.0f}"
+        )
+
+    def _wipe(self) -> None:
+        if self._shown:
+            print("\r\033[K", end="")
+            self._shown = False
+
+    def end(self, result: Any) -> None:
+        """The last line: why training stopped."""
+        self._wipe()
+        epochs = len(result.trace)
+        seconds = result.trace[-1]["seconds"] if epochs else 0.0
+        say(
+            f"stopped: {result.reason}, after {epochs} {'epoch' if epochs == 1 else 'epochs'} "
+            f"and {seconds:.3f} s of training"
+        )
+
+
+class Json(Watcher):
+    """For programs: the header, a row for each epoch, and the end, as JSON lines."""
+
+    def start(self, header: Row, warnings: list[str]) -> None:
+        say(json.dumps(header))
+
+    def epoch(self, row: Row) -> None:
+        say(json.dumps(row))
+
+    def end(self, result: Any) -> None:
+        """The last row: why training stopped."""
+        say(json.dumps({"kind": "end", "reason": result.reason, "warnings": result.warnings}))
+
+
+class Silent(Watcher):
+    """For nobody."""
+
+    def end(self, result: Any) -> None:
+        pass
+
+
+def say(text: str) -> None:
+    """A line, at once."""
+    print(text, flush=True)
+
+
+def _number(value: float | None, form: str) -> str:
+    return f"{'-':>{form.split('.', maxsplit=1)[0]}}" if value is None else f"{value:{form}}"
+
+
+def _percent(value: float | None, width: int) -> str:
+    return f"{'-':>{width}}" if value is None else f"{100 * value:>{width - 2}.2f} %"

@@ -1,0 +1,73 @@
+"""`hogwild doctor`."""
+
+import argparse
+import json
+import os
+from typing import Any
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Prints what this machine gives to hogwild."""
+    found = _findings()
+    if parsed.json:
+        print(json.dumps(found))
+        return 0
+    cores, memory, cache = found["cores"], found["memory"], found["kernel_cache"]
+    quota = "no quota" if cores["quota"] is None else f"a quota of {cores['quota']:g}"
+    print(f"processor      {found['cpu']}")
+    print(
+        f"cores          {cores['usable']} may be used: the machine has {cores['machine']}, "
+        f"affinity allows {cores['affinity']}, {quota}"
+    )
+    print(
+        f"memory         {memory['limit'] / 2**30:.1f} GiB, {memory['available'] / 2**30:.1f} free"
+    )
+    print(f"shared memory  {found['shared_memory']}")
+    print(f"workers        {found['workers']}")
+    print(f"versions       {', '.join(f'{name} {v}' for name, v in found['versions'].items())}")
+    if cache["folder"] is None:
+        print("kernel cache   none: no folder can be written; kernels are compiled in every run")
+    else:
+        state = f"{cache['kernels']} kernels, {cache['bytes'] / 1e6:.1f} MB"
+        print(f"kernel cache   {cache['folder']}: {state if cache['kernels'] else 'empty as yet'}")
+    return 0
+
+
+def _findings() -> dict[str, Any]:
+    from hogwild import machine
+    from hogwild.parallel import memory, processes
+
+    return {
+        "cpu": machine.cpu_name(),
+        "cores": {
+            "usable": machine.usable_cores(),
+            "machine": os.cpu_count(),
+            "affinity": machine.affinity_cores(),
+            "quota": machine.cpu_quota(),
+        },
+        "memory": {
+            "limit": machine.memory_limit(),
+            "available": machine.available_memory(),
+        },
+        "shared_memory": memory.means(),
+        "workers": "processes" if processes.available() else "threads (no fork on this system)",
+        "versions": machine.versions(),
+        "kernel_cache": _cache(),
+    }
+
+
+def _cache() -> dict[str, Any]:
+    from hogwild.kernels.compile import cache_folder
+
+    folder = cache_folder()
+    files = [] if folder is None else [file for file in folder.rglob("*") if file.is_file()]
+    return {
+        "folder": None if folder is None else str(folder),
+        "kernels": sum(file.suffix == ".nbc" for file in files),
+        "bytes": sum(file.stat().st_size for file in files),
+    }

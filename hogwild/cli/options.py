@@ -1,0 +1,67 @@
+"""Options that several commands have, and those that are the fields of `Config`."""
+
+import argparse
+import dataclasses
+from typing import Any
+
+from hogwild.config import Config
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    """One option for each field of `Config`. Their values are checked there, all at once."""
+    for known in dataclasses.fields(Config):
+        name = "--" + known.name.replace("_", "-")
+        text = known.metadata["text"].replace("%", "%%")
+        if known.type == "bool" or known.type is bool:
+            parser.add_argument(
+                "--no-" + name[2:], dest=known.name, action="store_false", help=f"do not {text}"
+            )
+            continue
+        choices = known.metadata["choices"]
+        parser.add_argument(
+            name,
+            dest=known.name,
+            default=known.default,
+            type=_number(known),
+            metavar="|".join(choices()) if choices else _letter(known),
+            help=text + ("" if known.default is None else f" [{known.default}]"),
+        )
+
+
+def config_options(parsed: argparse.Namespace) -> dict[str, Any]:
+    """The options that `add_config` added, by name."""
+    return {known.name: getattr(parsed, known.name) for known in dataclasses.fields(Config)}
+
+
+def add_index_base(parser: argparse.ArgumentParser) -> None:
+    """For commands that read text without a model that knows."""
+    parser.add_argument(
+        "--index-base",
+        choices=("auto", "0", "1"),
+        default="auto",
+        help="the number of the first column in the file [auto: 0 if it occurs, else 1]",
+    )
+
+
+def index_base(parsed: argparse.Namespace) -> Any:
+    """The value that `load` wants."""
+    return parsed.index_base if parsed.index_base == "auto" else int(parsed.index_base)
+
+
+def _number(known: "dataclasses.Field[Any]") -> Any:
+    """Turns text into a number where it is one; where not, `Config` says what it should be."""
+
+    def convert(text: str) -> Any:
+        for kind in (int, float):
+            if kind.__name__ in str(known.type):
+                try:
+                    return kind(text)
+                except ValueError:
+                    return text
+        return text
+
+    return convert
+
+
+def _letter(known: "dataclasses.Field[Any]") -> str:
+    return "N" if "int" in str(known.type) else "X"

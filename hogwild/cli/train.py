@@ -1,0 +1,70 @@
+"""`hogwild train`."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from hogwild.cli.display import Json, Lines, Silent
+from hogwild.cli.options import add_config, add_index_base, config_options, index_base
+from hogwild.config import Config
+from hogwild.errors import OptionError
+from hogwild.paths import check_output
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument("data", metavar="DATA", help="svmlight text (also .gz, .bz2) or .npz")
+    parser.add_argument("--test", metavar="FILE", help="rows to report the error on")
+    parser.add_argument("--model", metavar="OUT", help="where to save the model")
+    parser.add_argument("--trace", metavar="FILE", help="where to save the record, as JSON lines")
+    parser.add_argument("--json", action="store_true", help="print the record, as JSON lines")
+    parser.add_argument("--quiet", action="store_true", help="print nothing but problems")
+    add_index_base(parser)
+    add_config(parser)
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Trains; says how it goes."""
+    options = config_options(parsed)
+    _check(parsed)
+    from hogwild.data.files import load
+    from hogwild.training import train
+
+    display = Json() if parsed.json else Silent() if parsed.quiet else Lines()
+    rows = load(parsed.data, index_base=index_base(parsed))
+    result = train(
+        rows,
+        test=parsed.test,
+        model=parsed.model,
+        trace=parsed.trace,
+        watcher=display,
+        **options,
+    )
+    display.end(result)
+    if parsed.model and not (parsed.json or parsed.quiet):
+        print(f"saved: {parsed.model}")
+    if result.reason != "interrupted":
+        return 0
+    kept = f"the model so far is in {parsed.model}" if parsed.model else "no --model was asked for"
+    print(f"hogwild: interrupted; {kept}", file=sys.stderr)
+    return 130
+
+
+def _check(parsed: argparse.Namespace) -> None:
+    """All that is wrong with the call, before any file is read."""
+    problems: list[str] = []
+    outputs = [path for path in (parsed.model, parsed.trace) if path]
+    checks: list[tuple[Callable[[Any], Any], Any]] = [
+        (Config.of, config_options(parsed)),
+        *((check_output, path) for path in outputs),
+    ]
+    for check, subject in checks:
+        try:
+            check(subject)
+        except OptionError as problem:
+            problems.append(str(problem))
+    if parsed.json and parsed.quiet:
+        problems.append("json: it prints the record, and --quiet nothing; choose one")
+    if problems:
+        raise OptionError("\n".join(problems))

@@ -1,0 +1,394 @@
+"""A training run: shard, schedule, run epochs, track convergence, stop, and say why."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from hogwild import machine
+from hogwild.config import Config
+from hogwild.data.rows import Labels, Rows
+from hogwild.data.statistics import sharing
+from hogwild.errors import DataError, DivergenceError, WorkerError
+from hogwild.parallel import processes
+from hogwild.parallel.interrupt import Interrupt
+from hogwild.parallel.memory import Arrays, shared_arrays
+from hogwild.parallel.team import Alone, Control, Team, Threads, Tick
+from hogwild.parallel.worker import Part, Workers
+from hogwild.problems.linear import LinearProblem
+from hogwild.problems.linear_model import LinearModel
+from hogwild.trace import Row, Stopwatch
+from hogwild.trace import header as trace_header
+
+# Weights are kept divided by what the penalty has left of them; they are made whole before that
+# share gets smaller than this, which single precision bears easily
+LEAST_LEFT = 1e-12
+PATIENT_EPOCHS = 2  # epochs in a row without progress, before a run counts as converged
+RETRIES = 8  # smaller rates that are tried where one that was found by itself diverges
+SMALLER = 16  # times, each of them
+WORTH_A_WORKER = 5_000_000  # non-zeros in all epochs; with fewer, starting workers costs more
+
+
+@dataclass(frozen=True)
+class State:
+    """What training goes on from: the weights as they last were (not their mean), and the time."""
+
+    weights: Arrays
+    steps: int
+    eta0: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run came to.
+
+    Attributes:
+        model: the trained model.
+        reason: why it stopped: epochs, converged, target, time or interrupted.
+        trace: a dict for every epoch.
+        header: what is true of the whole run: options, what was chosen, data, versions, machine.
+        warnings: what was left out or done otherwise than asked.
+        state: for ``hogwild.train(rows, start=result.state)``, which goes on from here.
+    """
+
+    model: LinearModel
+    reason: str
+    trace: list[Row]
+    header: Row
+    warnings: list[str]
+    state: State
+
+
+class Watcher:
+    """Is told how a run goes; the command line's display is one."""
+
+    def start(self, header: Row, warnings: list[str]) -> None: ...
+
+    def tick(self, epoch: int, share: float, seconds: float) -> None: ...
+
+    def epoch(self, row: Row) -> None: ...
+
+
+class Run:
+    """One training run."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        test: Rows | None,
+        config: Config,
+        watcher: Watcher,
+        start: State | None = None,
+        labels: Labels | None = None,
+    ) -> None:
+        self.config = config
+        self.rows = rows
+        self.problem = LinearProblem(rows, test, config, labels)
+        self.workers, self.workers_why = choose_workers(rows, config)
+        self.watcher = watcher
+        self.trace: list[Row] = []
+        self.header: Row = {}
+        self._has_test = test is not None
+        self._clock = Stopwatch()
+        self._control: Control
+        self._team: Team
+        self._shared: Arrays
+        self._kept: Arrays = {}
+        self._whole = False  # whether the shared weights are such as may be kept
+        self._start = start
+        self._done = self._first_step = start.steps if start else 0  # steps since training began
+        self._eta0 = 0.0
+        self._epoch = 0
+
+    def run(self) -> Result:
+        """Trains until there is a reason to stop."""
+        self.problem.prepare()
+        wanted = self.problem.shared() | Control.arrays(self.workers)
+        self._shared = shared_arrays(wanted)
+        self._control = Control(self._shared, self.workers)
+        self._clock.start()
+        self._eta0 = self._first_rate()
+        self._clock.stop()
+        self._set_start()
+        self._say_start()
+        self._team = self._make_team()
+        try:
+            return self._result(self._epochs())
+        except KeyboardInterrupt:
+            if self._done == self._first_step:
+                raise
+            return self._result("interrupted")
+        except WorkerError as death:
+            raise self._with_kept(death) from None
+        finally:
+            self._team.close()
+
+    def _make_team(self) -> Team:
+        work = Workers(self.problem, self._shared, self._control, self.config.strategy)
+        if self.workers == 1:
+            return Alone(work, self._control)
+        if self.config.backend == "thread" or not processes.available():
+            return Threads(work, self._control)
+        return processes.Processes(work, self._control)
+
+    def _first_rate(self) -> float:
+        started = self._start.eta0 if self._start else None
+        return self.config.eta0 or started or self.problem.find_rate()
+
+    def _set_start(self) -> None:
+        """Writes the weights to begin with into the shared ones."""
+        for name in self.problem.shared():
+            self._shared[name][:] = 0
+        if self._start:
+            for name, array in self._start.weights.items():
+                if len(array) != len(self._shared[name]):
+                    raise DataError(
+                        f"{self.rows.name} has {self.rows.columns:,} columns, and what to go on "
+                        f"from has {len(array):,} {name}"
+                    )
+                self._shared[name][:] = array
+
+    def _say_start(self) -> None:
+        chosen = {
+            "loss": self.config.loss_name,
+            "workers": self.workers,
+            "workers_why": self.workers_why,
+            "eta0": self._eta0,
+            "eta0_seconds": self._clock.seconds,
+        }
+        data = {
+            "name": self.rows.name,
+            "rows": len(self.rows),
+            "columns": self.rows.columns,
+            "nonzeros": self.rows.nonzeros,
+        }
+        self.header = trace_header(self.config.as_dict(), chosen, data)
+        self.watcher.start(self.header, self.problem.warnings)
+
+    # Epochs
+
+    def _epochs(self) -> str:
+        """Runs epochs; starts over with a smaller rate where the one that was found diverges."""
+        for _ in range(RETRIES):
+            try:
+                return self._epochs_at(self._eta0)
+            except DivergenceError:
+                if self.config.eta0 is not None:
+                    raise
+                self._start_over(self._eta0 / SMALLER)
+        return self._epochs_at(self._eta0)
+
+    def _start_over(self, eta0: float) -> None:
+        self._eta0 = eta0
+        self.problem.warnings.append(
+            f"the rate found on a few rows was too large for all of them: started over at {eta0:g}"
+        )
+        self.trace.clear()
+        self._done, self._epoch = self._first_step, 0
+        self._set_start()
+        self._say_start()
+
+    def _epochs_at(self, eta0: float) -> str:
+        for epoch in range(1, self.config.epochs + 1):
+            self._epoch = epoch
+            before = self._done, self._clock.seconds
+            rate = eta0 * self.config.backoff(epoch)
+            online = self._learn(epoch, rate)
+            timed_out = self._control.stopped
+            reason = "time" if timed_out else self._limits()
+            row = self._row(epoch, rate, online, before)
+            progress = self._track(row, eta0, last=bool(reason))
+            self.trace.append(row)
+            self.watcher.epoch(row)
+            self._keep()
+            reason = self._reached(row) or reason or progress
+            if reason:
+                return reason
+        raise AssertionError("the last epoch is a reason to stop")
+
+    def _learn(self, epoch: int, eta0: float) -> float:
+        """One epoch; the sum of the losses met. A time limit may end it early."""
+        online = 0.0
+        parts = self._parts(eta0)
+        averaged_from = 0.5 if self._done == 0 else 0.0  # what comes first is far off
+        self._clock.start()
+        for number in range(parts):
+            self._whole = False
+            part = Part(
+                epoch, number / parts, (number + 1) / parts, averaged_from, self._done, eta0
+            )
+            online += sum(self._do("learn", part, tick=self._tick))
+            if self._control.stopped:
+                break
+        self._clock.stop()
+        return online
+
+    def _do(self, command: str, argument: Any, tick: Tick) -> list[Any]:
+        """Has the team do a command; after Ctrl-C it still ends in good order, and soon."""
+        self._control.clear()
+        with Interrupt(self._control) as interrupt:
+            answers = self._team.run(command, argument, tick=tick)
+            if command == "learn":
+                self._fold(argument.eta0)
+        if interrupt.happened:
+            raise KeyboardInterrupt
+        return answers
+
+    def _fold(self, eta0: float) -> None:
+        """Counts the steps that were done and makes the weights whole."""
+        done = self._done + self._control.steps()
+        self.problem.fold(self._shared, self.problem.left(done, self._done, eta0))
+        self._done = done
+        self._whole = True
+
+    def _parts(self, eta0: float) -> int:
+        """In how many parts an epoch goes, so that the penalty leaves enough of the weights."""
+        units = self.problem.units
+        parts = 1
+        while parts < units:
+            left = self.problem.left(self._done + -(-units // parts), self._done, eta0)
+            if left >= LEAST_LEFT:
+                break
+            parts *= 2
+        return parts
+
+    def _tick(self) -> None:
+        limit = self.config.time_limit
+        if limit is not None and self._clock.seconds > limit:
+            self._control.stop()
+        steps = self._done + self._control.steps() - self._first_step
+        share = steps / self.problem.units - (self._epoch - 1)
+        self.watcher.tick(self._epoch, share, self._clock.seconds)
+
+    # Convergence
+
+    def _row(self, epoch: int, eta0: float, online: float, before: tuple[int, float]) -> Row:
+        steps = self._done - before[0]
+        seconds = self._clock.seconds - before[1]
+        nonzeros = self.rows.nonzeros * steps / self.problem.units
+        return {
+            "kind": "epoch",
+            "epoch": epoch,
+            "seconds": self._clock.seconds,
+            "epoch_seconds": seconds,
+            "objective": None,
+            "train_error": None,
+            "test_error": None,
+            "online_loss": online / max(1, steps),
+            "rate": self.problem.rate(self._done, eta0),
+            "rows": steps,
+            "nonzeros_per_second": nonzeros / max(seconds, 1e-9),
+        }
+
+    def _track(self, row: Row, eta0: float, last: bool) -> str | None:
+        """Fills in the objective where it is due; tells whether the run has converged."""
+        every = self.config.objective_every
+        due = last or (every and row["epoch"] % every == 0)
+        if due:
+            row |= self._evaluate()
+        tracked = (
+            row["objective"] if due else self.problem.objective(self._shared, row["online_loss"])
+        )
+        if not np.isfinite(tracked):
+            raise DivergenceError(
+                f"the weights overflowed in epoch {row['epoch']}: the rate eta0 = "
+                f"{eta0:g} is too large for this data; give a smaller eta0, or leave it "
+                "out to have one found"
+            )
+        row["tracked"] = tracked
+        return self._converged(tracked)
+
+    def _converged(self, tracked: float) -> str | None:
+        if not self.config.tol:
+            return None
+        values = [row["tracked"] for row in self.trace[-PATIENT_EPOCHS:]] + [tracked]
+        if len(values) <= PATIENT_EPOCHS:
+            return None
+        gains = [before - after for before, after in pairwise(values)]
+        slow = all(gain < self.config.tol * abs(tracked) for gain in gains)
+        return "converged" if slow else None
+
+    def _evaluate(self) -> Row:
+        """The objective and the errors, by all workers, on the clock of nobody."""
+        found: Row = {}
+        total, wrong = sum(self._do("evaluate", "train", tick=_nothing))
+        units = self.problem.units
+        found["objective"] = self.problem.objective(self._shared, total / units)
+        found["train_error"] = wrong / units
+        if self._has_test:
+            _, wrong = sum(self._do("evaluate", "test", tick=_nothing))
+            found["test_error"] = wrong / max(1, self.problem.size("test"))
+        return found
+
+    def _limits(self) -> str | None:
+        limit = self.config.time_limit
+        if limit is not None and self._clock.seconds >= limit:
+            return "time"
+        return "epochs" if self._epoch == self.config.epochs else None
+
+    def _reached(self, row: Row) -> str | None:
+        target, objective = self.config.target, row["objective"]
+        return "target" if None not in (target, objective) and objective <= target else None
+
+    # What is left of it
+
+    def _keep(self) -> None:
+        """Keeps the weights of an epoch that was finished, in case a later one is not."""
+        learned = self.problem.learned(self._shared)
+        for name, array in learned.items():
+            if name in self._kept:
+                self._kept[name][:] = array
+            else:
+                self._kept[name] = array.copy()
+
+    def _with_kept(self, death: WorkerError) -> WorkerError:
+        if not self.trace:
+            return WorkerError(f"{death}. No epoch was finished, so there is no model")
+        told = WorkerError(f"{death}. The weights of epoch {self.trace[-1]['epoch']} are kept")
+        self._whole = False
+        told.result = self._result("died")
+        return told
+
+    def _result(self, reason: str) -> Result:
+        """The model so far: the present weights if they are whole, else those last kept."""
+        learned = self.problem.learned(self._shared)
+        if not self._whole or not _finite(learned):
+            learned = self._kept or {name: np.zeros_like(array) for name, array in learned.items()}
+        last = self.trace[-1] if self.trace else {}
+        about = {
+            "options": self.config.as_dict() | self.header["chosen"],
+            "versions": self.header["versions"],
+            "trace": {"reason": reason, "epochs": len(self.trace), "last": last},
+        }
+        model = LinearModel(
+            learned["weights"].copy(),
+            float(learned["intercept"][0]),
+            self.problem.labels,
+            self.config.loss_name,
+            self.rows.index_base,
+            about,
+        )
+        state = State({name: self._shared[name].copy() for name in learned}, self._done, self._eta0)
+        return Result(model, reason, self.trace, self.header, self.problem.warnings, state)
+
+
+def choose_workers(rows: Rows, config: Config) -> tuple[int, str]:
+    """How many workers a run gets, and why."""
+    if config.workers is not None:
+        return config.workers, "as asked"
+    cores = machine.usable_cores()
+    if cores == 1:
+        return 1, "only one core may be used"
+    if rows.nonzeros * config.epochs < WORTH_A_WORKER:
+        return 1, "too little work to share"
+    found = sharing(rows)
+    return (cores if found.pays else 1), found.reason
+
+
+def _finite(arrays: Arrays) -> bool:
+    return all(bool(np.all(np.isfinite(array))) for array in arrays.values())
+
+
+def _nothing() -> None:
+    pass

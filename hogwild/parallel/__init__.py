@@ -1,0 +1,1 @@
+"""Shared memory, workers, teams, strategies: who may touch which weights when."""

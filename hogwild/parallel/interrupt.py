@@ -1,0 +1,37 @@
+"""Ctrl-C, while a team is at work: the workers stop at their next look, in good order."""
+
+import signal
+import threading
+from types import FrameType
+from typing import Any
+
+from hogwild.parallel.team import Control
+
+
+class Interrupt:
+    """Within it, Ctrl-C stops the team; `happened` tells. A second Ctrl-C interrupts at once.
+
+    A handler of the user's own is left alone, and so are threads, which hear of no Ctrl-C.
+    """
+
+    def __init__(self, control: Control) -> None:
+        self.happened = False
+        self._control = control
+        self._ours = False
+
+    def __enter__(self) -> "Interrupt":
+        main = threading.current_thread() is threading.main_thread()
+        if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._handle)
+            self._ours = True
+        return self
+
+    def __exit__(self, *problem: Any) -> None:
+        if self._ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.happened:
+            raise KeyboardInterrupt
+        self.happened = True
+        self._control.stop()

@@ -1,0 +1,63 @@
+"""Memory that the workers see: made before they are forked, and gone with the last of them.
+
+On Linux it is a memfd, elsewhere an anonymous shared mapping (a named block of
+`multiprocessing.shared_memory` would serve forked workers no better, and brings a name that can
+leak and a tracker process). Neither has a name to unlink, neither depends on the size of /dev/shm,
+and nothing is left of them after kill -9.
+"""
+
+import mmap
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.errors import HogwildError
+from hogwild.machine import available_memory
+
+LINE = 64  # bytes in a cache line; every array begins on one
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def shared_arrays(wanted: dict[str, tuple[int, Any]]) -> Arrays:
+    """Zeroed arrays by name, of (length, dtype) each, in memory that forked workers share."""
+    offsets = {}
+    size = 0
+    for name, (length, dtype) in wanted.items():
+        offsets[name] = size
+        size += -(-max(1, length) * np.dtype(dtype).itemsize // LINE) * LINE
+    block = _block(size)
+    return {
+        name: np.frombuffer(block, dtype, length, offsets[name])
+        for name, (length, dtype) in wanted.items()
+    }
+
+
+def means() -> str:
+    """What shared memory is made of on this system."""
+    return "memfd" if hasattr(os, "memfd_create") else "anonymous shared mapping"
+
+
+def _block(size: int) -> mmap.mmap:
+    available = available_memory()
+    try:
+        if size > available:  # to claim the pages all the same would get some process killed
+            raise OSError(f"{available:,} are available")
+        return _memfd(size) if hasattr(os, "memfd_create") else mmap.mmap(-1, size)
+    except (OSError, ValueError, OverflowError) as problem:
+        raise HogwildError(
+            f"no shared memory to be had for {size:,} bytes of weights ({problem}): "
+            "free some memory, or train on fewer columns"
+        ) from problem
+
+
+def _memfd(size: int) -> mmap.mmap:
+    descriptor = os.memfd_create("hogwild", os.MFD_CLOEXEC)
+    try:
+        # Claims the pages now: an error here, and not a fatal signal at some later write
+        os.posix_fallocate(descriptor, 0, size)
+        return mmap.mmap(descriptor, size)
+    finally:
+        os.close(descriptor)

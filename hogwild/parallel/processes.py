@@ -1,0 +1,201 @@
+"""Worker processes: forked once, kept for the run, told what to do through a pipe each.
+
+They are forked after the kernels were compiled, so they have them, and the data, without a copy.
+A child does no more than wait for commands and run compiled code on arrays: it imports nothing,
+prints nothing, and leaves by `os._exit`. So it may be forked from a notebook or a thread, and needs
+no ``if __name__ == "__main__"``.
+"""
+
+import contextlib
+import gc
+import multiprocessing.connection as connections
+import os
+import signal
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from typing import Any, NoReturn, TypeAlias, cast
+
+from hogwild.errors import HogwildError, WorkerError
+from hogwild.parallel.team import TICK, Control, Tick, Work
+
+Pipe: TypeAlias = "Connection[Any, Any]"
+
+PATIENCE = 1.0  # seconds that a worker gets to end by itself
+
+
+def available() -> bool:
+    """Whether this system can fork worker processes."""
+    return hasattr(os, "fork") and sys.platform != "win32"
+
+
+class Processes:
+    """Forked processes."""
+
+    def __init__(self, work: Work, control: Control) -> None:
+        self._control = control
+        self._pids: list[int] = []
+        self._pipes: list[Pipe] = []
+        try:
+            with _no_interrupt():
+                for rank in range(control.workers):
+                    self._fork(rank, work)
+        except BaseException as problem:
+            started = len(self._pids)
+            self.close()
+            if not isinstance(problem, OSError):
+                raise
+            raise HogwildError(
+                f"worker {started} of {control.workers} could not be started "
+                f"({problem.strerror}): use fewer workers"
+            ) from problem
+
+    def _fork(self, rank: int, work: Work) -> None:
+        ours, theirs = connections.Pipe()
+        parent = os.getpid()
+        with warnings.catch_warnings():
+            # Python 3.12 warns of forking beside other threads; see above why it may be done here
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
+        if pid == 0:
+            for pipe in [*self._pipes, ours]:
+                pipe.close()
+            _serve(rank, work, theirs, parent, self._control)
+        theirs.close()
+        self._pids.append(pid)
+        self._pipes.append(ours)
+
+    def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
+        answers: list[Any] = [None] * len(self._pids)
+        waiting = dict(zip(self._pipes, range(len(self._pids)), strict=True))
+        for pipe, rank in waiting.items():
+            try:
+                pipe.send((command, arguments))
+            except OSError:
+                raise self._died(rank) from None
+        while waiting:
+            for pipe in cast(list[Pipe], connections.wait(list(waiting), timeout=TICK)):
+                rank = waiting.pop(pipe)
+                answers[rank] = self._receive(rank, pipe)
+            for rank in waiting.values():
+                self._check(rank)
+            tick()
+        return answers
+
+    def _receive(self, rank: int, pipe: Pipe) -> Any:
+        try:
+            failure, answer = pipe.recv()
+        except (EOFError, OSError):
+            raise self._died(rank) from None
+        if failure:
+            raise WorkerError(f"worker {rank} failed; this is a bug of hogwild:\n{failure}")
+        return answer
+
+    def _check(self, rank: int) -> None:
+        """Notices a death that the pipe does not show: some other child may hold its end open."""
+        pid, status = _reap(self._pids[rank])
+        if pid:
+            raise self._died(rank, status)
+
+    def _died(self, rank: int, status: int | None = None) -> WorkerError:
+        self._control.stop()
+        pid = self._pids[rank]
+        deadline = time.monotonic() + PATIENCE
+        while status is None and time.monotonic() < deadline:
+            reaped, found = _reap(pid)
+            status = found if reaped else None
+            time.sleep(0.001)
+        self._pids[rank] = 0
+        return WorkerError(f"worker {rank} (process {pid}) {_ending(status)}")
+
+    def close(self) -> None:
+        """Ends all workers: they leave when their pipe closes, and are killed if they do not."""
+        self._control.stop()
+        for pipe in self._pipes:
+            pipe.close()
+        deadline = time.monotonic() + PATIENCE
+        for pid in filter(None, self._pids):
+            while not _reap(pid)[0]:
+                if time.monotonic() > deadline:
+                    with contextlib.suppress(OSError):
+                        os.kill(pid, signal.SIGKILL)
+                        os.waitpid(pid, 0)
+                    break
+                time.sleep(0.0005)
+        self._pids, self._pipes = [], []
+
+
+def _reap(pid: int) -> tuple[int, int]:
+    """waitpid without waiting; a process that someone else has reaped counts as ended well."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return pid, 0
+
+
+def _ending(status: int | None) -> str:
+    if status is None:
+        return "stopped answering: try again, or use backend='thread'"
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        return f"ended by itself with exit code {code}: try again, or use backend='thread'"
+    name = signal.Signals(-code).name
+    cause = {
+        "SIGKILL": "someone ended it, or the system did for want of memory: see that there is "
+        "memory free, or use fewer workers",
+        "SIGBUS": "a page of the data or of the weights could not be had: see that there is memory "
+        "free, and that no data file is changed while it is used",
+        "SIGTERM": "someone ended it: start again",
+    }.get(name, "try again, or use backend='thread'")
+    return f"was ended by {name}: {cause}"
+
+
+@contextlib.contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Holds Ctrl-C back, so that no child is forked and then not known of."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _serve(rank: int, work: Work, pipe: Pipe, parent: int, control: Control) -> NoReturn:
+    """A worker's life: do what the pipe says until it closes or the parent is gone."""
+    try:
+        _leave_the_parents_ways()
+
+        def between() -> None:
+            if os.getppid() != parent:
+                os._exit(0)
+
+        control.between = between
+        while True:
+            while not pipe.poll(PATIENCE):
+                between()
+            command, arguments = pipe.recv()
+            pipe.send(_answer(work, rank, command, arguments))
+    except (EOFError, OSError):
+        pass
+    finally:
+        os._exit(0)
+
+
+def _answer(work: Work, rank: int, command: str, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
+    """A pair: how the work failed, and what it came to."""
+    try:
+        return None, work(rank, command, arguments)
+    except BaseException:
+        return traceback.format_exc(), None
+
+
+def _leave_the_parents_ways() -> None:
+    """Ctrl-C is the parent's to handle; its other handlers and its garbage are not the child's."""
+    gc.disable()
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

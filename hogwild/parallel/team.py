@@ -1,0 +1,139 @@
+"""Teams: who does the work. One worker in this process, threads in it, or processes beside it.
+
+A team calls ``work(rank, command, arguments)`` for each of its workers at once and gathers the
+answers. It knows nothing of what the work is. All teams share a `Control`, through which work that
+goes on for long hears that it should stop, and tells how far it is.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from hogwild.parallel.memory import Arrays
+
+Work = Callable[[int, str, tuple[Any, ...]], Any]
+Tick = Callable[[], None]
+
+TICK = 0.05  # seconds between two looks at the clock, the display and the workers' health
+SLOT = 8  # 64-bit words from one worker's counter to the next: a cache line each
+
+
+class Control:
+    """Shared by a team: a flag that says stop, and a counter of the steps done by each worker."""
+
+    def __init__(self, arrays: Arrays, workers: int) -> None:
+        self._stop = arrays["stop"]
+        self._steps = arrays["steps"]
+        self.workers = workers
+        # Called by work between its pieces, by those workers that have something to look after
+        self.between: Tick = lambda: None
+
+    @staticmethod
+    def arrays(workers: int) -> dict[str, tuple[int, Any]]:
+        """The shared arrays that a control needs."""
+        return {"stop": (SLOT, np.int64), "steps": (workers * SLOT, np.int64)}
+
+    def stop(self) -> None:
+        """Asks all workers to stop at their next look."""
+        self._stop[0] = 1
+
+    def clear(self) -> None:
+        """Takes `stop` back, and sets all counters to zero, before the next command."""
+        self._stop[0] = 0
+        self._steps[:] = 0
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the workers were asked to stop."""
+        return bool(self._stop[0])
+
+    def goes_on(self) -> bool:
+        """For work, between its pieces: False if it should stop where it is."""
+        self.between()
+        return not self._stop[0]
+
+    def count(self, rank: int, steps: int) -> None:
+        """Says how many steps a worker has done since the last `clear`."""
+        self._steps[rank * SLOT] = steps
+
+    def steps(self) -> int:
+        """How many steps all workers have done since the last `clear`."""
+        return int(self._steps.sum())
+
+
+class Team(Protocol):
+    """Workers that do commands together."""
+
+    def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
+        """Has every worker do the command; their answers by rank. Calls `tick` meanwhile."""
+
+    def close(self) -> None:
+        """Ends the workers."""
+
+
+class Alone:
+    """One worker: this process, in this thread. The deterministic mode."""
+
+    def __init__(self, work: Work, control: Control) -> None:
+        self._work = work
+        self._control = control
+
+    def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
+        ticked = time.monotonic()
+
+        def between() -> None:
+            nonlocal ticked
+            if time.monotonic() - ticked > TICK:
+                ticked = time.monotonic()
+                tick()
+
+        self._control.between = between
+        return [self._work(0, command, arguments)]
+
+    def close(self) -> None:
+        pass
+
+
+class Threads:
+    """Threads of this process; the kernels run without Python's lock."""
+
+    def __init__(self, work: Work, control: Control) -> None:
+        self._work = work
+        self._control = control
+
+    def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
+        answers: list[Any] = [None] * self._control.workers
+        failures: list[BaseException] = []
+
+        def work(rank: int) -> None:
+            try:
+                answers[rank] = self._work(rank, command, arguments)
+            except BaseException as failure:
+                failures.append(failure)
+                self._control.stop()
+
+        threads = [
+            threading.Thread(target=work, args=(rank,), name=f"hogwild-{rank}")
+            for rank in range(self._control.workers)
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            for thread in threads:
+                while thread.is_alive():
+                    thread.join(TICK)
+                    tick()
+        except BaseException:
+            self._control.stop()
+            for thread in threads:
+                thread.join()
+            raise
+        if failures:
+            raise failures[0]
+        return answers
+
+    def close(self) -> None:
+        pass

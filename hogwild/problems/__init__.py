@@ -1,0 +1,1 @@
+"""What is learned: losses, schedules, models. Nothing here knows of processes."""

@@ -1,0 +1,133 @@
+"""A trained linear model: what it says of new rows, and how good that is."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild import model_file
+from hogwild.data.rows import Labels, Rows
+from hogwild.errors import DataError, HogwildError, HogwildWarning
+from hogwild.kernels import linear as kernels
+from hogwild.paths import PathLike
+from hogwild.problems.losses import LOSSES
+from hogwild.problems.metrics import METRICS
+
+
+class LinearModel:
+    """A trained linear model.
+
+    Attributes:
+        weights: one float32 per column.
+        intercept: a float; 0 if none was learned.
+        labels: the negative and the positive label, as they stood in the training data.
+        loss: the name of the loss it was trained for.
+        index_base: the number that the training file gave to the first column: 0 or 1.
+        about: the options of the training and a summary of its trace.
+    """
+
+    kind = "linear"
+
+    def __init__(
+        self,
+        weights: npt.NDArray[np.float32],
+        intercept: float,
+        labels: Labels,
+        loss: str,
+        index_base: int = 0,
+        about: dict[str, Any] | None = None,
+    ) -> None:
+        self.weights = weights
+        self.intercept = float(intercept)
+        self.labels = labels
+        self.loss = loss
+        self.index_base = index_base
+        self.about = about or {}
+
+    def __repr__(self) -> str:
+        return f"<LinearModel {self.loss}, {len(self.weights):,} columns, labels {self.labels}>"
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
+        """The score of each row: positive for the second label. X as for `hogwild.Rows`."""
+        rows = self._fitting(X)
+        out = np.empty(len(rows), np.float32)
+        kernels.scores(
+            rows.indptr, rows.indices, rows.values, self.weights, np.float32(self.intercept), out
+        )
+        return out
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The label of each row, as the labels stood in the training data."""
+        return np.asarray(self.labels)[(self.decision_function(X) > 0).astype(np.intp)]
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """The probability of each label (two columns), for losses that give one."""
+        odds = LOSSES[self.loss].probability
+        if odds is None:
+            able = ", ".join(name for name, loss in LOSSES.items() if loss.probability)
+            raise HogwildError(
+                f"the loss {self.loss} gives scores, not probabilities; train with one of: {able}"
+            )
+        positive = odds(self.decision_function(X).astype(np.float64))
+        return np.column_stack([1 - positive, positive])
+
+    def evaluate(self, X: Any, y: Any = None) -> dict[str, Any]:
+        """Objective, error, log loss, AUC and confusion counts on labelled rows."""
+        rows = X if isinstance(X, Rows) and y is None else Rows(X, y)
+        if not len(rows):
+            raise DataError(f"{rows.name} has no rows to evaluate on")
+        targets = rows.targets(self.labels).astype(np.float64)
+        scores = self.decision_function(rows).astype(np.float64)
+        value = LOSSES[self.loss].value
+        losses = np.fromiter(map(value, scores.tolist(), targets.tolist()), np.float64, len(rows))
+        penalty = 0.5 * self.about.get("options", {}).get("l2", 0.0)
+        objective = penalty * float(kernels.squared_norm(self.weights)) + float(losses.mean())
+        found = {name: metric(scores, targets, self.loss) for name, metric in METRICS.items()}
+        return {"rows": len(rows), "objective": objective, **found}
+
+    def save(self, path: PathLike) -> None:
+        """Writes the model to one file; `hogwild.load_model` reads it back bit for bit."""
+        about = {
+            "kind": self.kind,
+            "intercept": self.intercept,
+            "labels": list(self.labels),
+            "loss": self.loss,
+            "index_base": self.index_base,
+            "about": self.about,
+        }
+        model_file.write(path, about, {"weights": self.weights})
+
+    @classmethod
+    def from_file(cls, about: dict[str, Any], arrays: model_file.Arrays) -> "LinearModel":
+        """The model that `save` wrote."""
+        negative, positive = about["labels"]
+        return cls(
+            arrays["weights"],
+            about["intercept"],
+            (negative, positive),
+            about["loss"],
+            about["index_base"],
+            about["about"],
+        )
+
+    def _fitting(self, X: Any) -> Rows:
+        """X as rows, with a word about columns that the model does not have."""
+        columns = len(self.weights)
+        if not isinstance(X, Rows):
+            rows = Rows(X)
+            if rows.columns != columns:
+                raise DataError(
+                    f"the data has {rows.columns:,} columns and the model {columns:,}: "
+                    "both must come from the same columns in the same order"
+                )
+            return rows
+        if X.columns > columns:
+            unseen = int(np.count_nonzero(X.indices >= columns))
+            warnings.warn(
+                f"{X.name}: {unseen:,} values are in columns that the model never saw; "
+                "they are ignored",
+                HogwildWarning,
+                stacklevel=3,
+            )
+        return X

@@ -1,0 +1,13 @@
+"""Which tasks there are, and which problem and model they make."""
+
+from hogwild import model_file
+from hogwild.paths import PathLike
+from hogwild.problems.linear_model import LinearModel
+
+MODELS = {LinearModel.kind: LinearModel}
+
+
+def load_model(path: PathLike) -> LinearModel:
+    """Reads a model file. Nothing in it is executed."""
+    about, arrays = model_file.read(path)
+    return MODELS[about["kind"]].from_file(about, arrays)

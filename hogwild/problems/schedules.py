@@ -1,0 +1,84 @@
+"""Schedules: how long step t is, and how much of the old weights the L2 penalty has left by then.
+
+A step at rate r leaves exp(-r * l2) of every weight. Applied to each weight at each step this would
+be dense work; so the shared weights are kept divided by ``left``, a pure function of the step
+count that every worker can compute for itself, and nobody shares a scalar
+(after Shalev-Shwartz et al., "Pegasos", 2007, and Bottou's svmsgd, who keep it in a variable).
+Steps count from 1; `since` is the step at which the weights were last whole (left = 1).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hogwild.kernels.compile import inline, one_of
+
+Rate = Callable[[float, float, float], float]
+Left = Callable[[float, float, float, float], float]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A schedule: its formula, its rate, the share of the weights left, and a change per epoch."""
+
+    formula: str
+    rate: Rate
+    left: Left
+    backs_off: bool = False
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Where a worker is in the schedule."""
+
+    done: int  # steps that all workers have done since training began
+    since: int  # step of the last fold
+    stride: int  # steps of all workers for one of this worker's
+    eta0: float
+
+
+@inline
+def inverse_rate(t: float, eta0: float, l2: float) -> float:
+    return eta0 / (1.0 + l2 * eta0 * t)
+
+
+@inline
+def inverse_left(t: float, since: float, eta0: float, l2: float) -> float:
+    return (1.0 + l2 * eta0 * since) / (1.0 + l2 * eta0 * t)
+
+
+@inline
+def constant_rate(t: float, eta0: float, l2: float) -> float:
+    return eta0
+
+
+@inline
+def constant_left(t: float, since: float, eta0: float, l2: float) -> float:
+    return math.exp(-l2 * eta0 * (t - since))
+
+
+@inline
+def root_rate(t: float, eta0: float, l2: float) -> float:
+    return eta0 / math.sqrt(t)
+
+
+@inline
+def root_left(t: float, since: float, eta0: float, l2: float) -> float:
+    return math.exp(-2.0 * l2 * eta0 * (math.sqrt(t) - math.sqrt(since)))
+
+
+SCHEDULES: dict[str, Schedule] = {
+    "inverse": Schedule("eta0 / (1 + l2 * eta0 * t)", inverse_rate, inverse_left),
+    "constant": Schedule("eta0", constant_rate, constant_left),
+    "sqrt": Schedule("eta0 / sqrt(t)", root_rate, root_left),
+    "backoff": Schedule("eta0 * beta^(epochs done)", constant_rate, constant_left, backs_off=True),
+}
+
+
+def code(name: str) -> int:
+    """The number by which the kernels know a schedule."""
+    return list(SCHEDULES).index(name)
+
+
+rate_of = one_of([schedule.rate for schedule in SCHEDULES.values()])
+left_of = one_of([schedule.left for schedule in SCHEDULES.values()])

@@ -1,0 +1,115 @@
+"""`hogwild.train`: from data and options to a model, and to files where some were asked for."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hogwild import trace as records
+from hogwild.config import Config
+from hogwild.coordinator import Result, Run, State, Watcher
+from hogwild.data.files import load
+from hogwild.data.rows import Labels, Rows
+from hogwild.errors import DataError, HogwildError, WorkerError
+from hogwild.paths import PathLike, check_output, check_space
+from hogwild.problems.linear_model import LinearModel
+
+ROOM = 1 << 16  # bytes of a model file besides its weights, amply
+
+
+def train(
+    data: Rows | PathLike,
+    *,
+    test: Rows | PathLike | None = None,
+    model: PathLike | None = None,
+    trace: PathLike | None = None,
+    watcher: Watcher | None = None,
+    start: State | None = None,
+    labels: Labels | None = None,
+    **options: Any,
+) -> Result:
+    """Trains a model.
+
+    Args:
+        data: rows with labels, or the file to load them from.
+        test: rows (or their file) to report the error on after every epoch.
+        model: a file to save the model in, also after Ctrl-C or the death of a worker.
+        trace: a file for the record of the run, as JSON lines.
+        watcher: is told how the run goes.
+        start: the `state` of an earlier result, to go on from.
+        labels: the negative and the positive label, where the data has only one of them.
+        **options: the fields of `hogwild.Config`: task, loss, l2, epochs, workers, ...
+
+    Returns:
+        The model, the reason why training stopped, and the trace. After Ctrl-C the reason is
+        "interrupted" and the model is the one so far.
+
+    Raises:
+        OptionError: lists all the options that are out of range.
+        DataError: data that cannot be learned from.
+        DivergenceError: the weights overflowed.
+        WorkerError: a worker ended; its `result` has the model of the last finished epoch.
+    """
+    config = Config.of(options)
+    for path in (model, trace):
+        if path is not None:
+            check_output(path)
+    rows = data if isinstance(data, Rows) else load(data)
+    tests = _test_rows(test, rows)
+    if model is not None:
+        check_space(model, rows.columns * 4 + ROOM)
+    run = Run(rows, tests, config, watcher or Watcher(), start, labels)
+    try:
+        result = run.run()
+    except WorkerError as death:
+        if death.result is not None:
+            _write(death.result, model, trace)
+        raise
+    _write(result, model, trace)
+    return result
+
+
+def _test_rows(test: Rows | PathLike | None, rows: Rows) -> Rows | None:
+    if test is None:
+        return None
+    # Of a file, the training data says which number its first column has
+    tests = test if isinstance(test, Rows) else load(test, index_base=rows.index_base)
+    if tests.index_base != rows.index_base:
+        raise DataError(
+            f"{tests.name} was read with columns from {tests.index_base} on, and {rows.name} with "
+            f"columns from {rows.index_base} on: load both with the same index_base"
+        )
+    if not len(tests):
+        raise DataError(f"{tests.name} has no rows to test on")
+    return tests
+
+
+def _write(result: Result, model: PathLike | None, trace: PathLike | None) -> None:
+    if model is not None:
+        _save_or_rescue(result, model)
+    if trace is not None:
+        end = {"kind": "end", "reason": result.reason, "warnings": result.warnings}
+        records.write(trace, [result.header, *result.trace, end])
+
+
+def _save_or_rescue(result: Result, path: PathLike) -> None:
+    """Saves the model, where it was asked for or else somewhere, and says where."""
+    try:
+        result.model.save(path)
+    except (HogwildError, OSError) as problem:
+        rescued = _rescue(result.model)
+        where = f"it is kept in {rescued}" if rescued else "and no other place was found for it"
+        error = HogwildError(f"the model could not be saved ({problem}); {where}")
+        error.result = result
+        raise error from problem
+
+
+def _rescue(model: LinearModel) -> str | None:
+    for folder in (tempfile.gettempdir(), Path.home(), Path.cwd()):
+        path = Path(folder) / f"hogwild-model-{os.getpid()}.hog"
+        try:
+            model.save(path)
+        except (HogwildError, OSError):
+            continue
+        return str(path)
+    return None
