@@ -1,0 +1,131 @@
+"""Schedules: the rate never rises, and what is left of the weights is exactly what it implies."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+import hogwild
+from hogwild.config import BETA, Config
+from hogwild.coordinator import State
+from hogwild.kernels.linear import learn
+from hogwild.problems.schedules import SCHEDULES, code
+
+TIMES = np.unique(np.geomspace(1, 1e9, 60).round())
+# the rate as the documentation has it
+RATES = {
+    "inverse": lambda t, eta0, l2: 1 / (1 / eta0 + l2 * t),
+    "constant": lambda t, eta0, l2: eta0,
+    "sqrt": lambda t, eta0, l2: eta0 * t**-0.5,
+    "backoff": lambda t, eta0, l2: eta0,
+}
+
+
+@pytest.fixture(params=SCHEDULES)
+def name(request):
+    return request.param
+
+
+@pytest.fixture(params=[(1.0, 1e-4), (50.0, 1e-6), (0.01, 1e-2), (2.0, 0.0)], ids=str)
+def plan(request):
+    return request.param
+
+
+@pytest.mark.parametrize("known", RATES)
+def test_rate_is_the_documented_one(known, plan):
+    found = [SCHEDULES[known].rate(t, *plan) for t in TIMES]
+    np.testing.assert_allclose(found, [RATES[known](t, *plan) for t in TIMES], 1e-12)
+
+
+def test_rate_is_positive_and_never_rises(name, plan):
+    rates = np.array([SCHEDULES[name].rate(t, *plan) for t in TIMES])
+    assert np.all(rates > 0)
+    assert np.all(np.diff(rates) <= 0)
+    assert rates[0] <= plan[0]
+
+
+def test_left_is_multiplicative(name, plan):
+    left = SCHEDULES[name].left
+    for s, u, t in [(0.0, 1.0, 2.0), (0.0, 17.0, 40.0), (5.0, 5.0, 900.0), (100.0, 800.0, 801.0)]:
+        assert left(t, s, *plan) == pytest.approx(left(t, u, *plan) * left(u, s, *plan), rel=1e-12)
+        assert left(t, t, *plan) == 1.0
+        assert 0 < left(t, s, *plan) <= 1.0
+
+
+def test_the_penaltys_decay_is_exact(name, plan):
+    """-d/dt log left = l2 * rate: no first-order approximation, whatever the rate."""
+    _, l2 = plan
+    rate, left = SCHEDULES[name].rate, SCHEDULES[name].left
+    for t in (1.0, 3.0, 100.0, 12_345.0):
+        h = 1e-4 * t
+        fall = np.log(left(t - h, 0.5, *plan)) - np.log(left(t + h, 0.5, *plan))
+        assert fall / (2 * h) == pytest.approx(l2 * rate(t, *plan), rel=1e-5, abs=1e-12)
+
+
+def test_left_is_the_exponential_of_all_rates_so_far(name, plan):
+    _, l2 = plan
+    for since, t in [(1.0, 2.0), (1.0, 300.0), (250.0, 4_000.0)]:
+        rates, _ = quad(SCHEDULES[name].rate, since, t, args=plan)
+        found = SCHEDULES[name].left(t, since, *plan)
+        assert found == pytest.approx(np.exp(-l2 * rates), rel=1e-8)
+
+
+def test_without_penalty_all_is_left(name):
+    assert SCHEDULES[name].left(1e9, 0.0, 3.0, 0.0) == 1.0
+
+
+def test_backing_off_multiplies_the_rate_after_each_epoch(name):
+    factors = [Config(schedule=name).backoff(epoch) for epoch in (1, 2, 3, 4)]
+    expected = [1.0, BETA, BETA**2, BETA**3] if SCHEDULES[name].backs_off else [1.0] * 4
+    assert factors == pytest.approx(expected)
+    if SCHEDULES[name].backs_off:
+        assert Config(schedule=name, beta=0.5).backoff(3) == 0.25
+
+
+# Rows of the identity whose margins are far beyond 1, so the hinge has no slope: only the penalty
+# changes the weights
+ROWS = 40
+FAR = np.linspace(1e14, 2e14, ROWS).astype(np.float32) * np.where(np.arange(ROWS) % 2, 1, -1)
+
+
+def satisfied_rows():
+    return hogwild.Rows(np.eye(ROWS, dtype=np.float32), np.sign(FAR))
+
+
+def test_the_kernel_leaves_the_weights_of_rows_without_slope_as_they_are(name):
+    """They are kept divided by what is left of them, so not a bit of them changes."""
+    rows = satisfied_rows()
+    weights, intercept = FAR.astype(np.float32), np.zeros(1, np.float32)
+    total = learn(
+        (rows.indptr, rows.indices, rows.values, rows.targets()),
+        np.arange(ROWS, dtype=np.uint32),
+        0,
+        ROWS,
+        8,
+        weights,
+        intercept,
+        0,  # the hinge
+        (code(name), 1.0, 0.01, 1.0),
+        (0.0, 0.0, 1.0),
+    )
+    assert total == 0
+    assert np.array_equal(weights, FAR)
+    assert intercept[0] == 0
+
+
+@pytest.mark.parametrize("l2", [1e-3, 0.2, 0.4], ids=["little", "much", "folded within an epoch"])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_training_on_rows_without_slope_leaves_exactly_what_the_schedule_says(name, l2, workers):
+    epochs, eta0 = 1 if l2 > 0.3 else 2, 1.0
+    start = State({"weights": FAR, "intercept": np.zeros(1, np.float32)}, 0, eta0)
+    options = {"schedule": name, "eta0": eta0, "l2": l2, "epochs": epochs, "workers": workers}
+    result = hogwild.train(
+        satisfied_rows(), start=start, average=False, backend="thread", tol=0, **options
+    )
+    left = 1.0
+    for epoch in range(1, epochs + 1):
+        plan = eta0 * Config(schedule=name).backoff(epoch), l2
+        left *= SCHEDULES[name].left(ROWS * epoch, ROWS * (epoch - 1), *plan)
+    assert left < 1
+    np.testing.assert_allclose(result.model.weights, FAR * left, 1e-5)
+    np.testing.assert_allclose(result.state.weights["weights"], FAR * left, 1e-5)
+    assert result.model.intercept == 0

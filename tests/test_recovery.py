@@ -1,0 +1,242 @@
+"""Killed workers, Ctrl-C, divergence, full disks: a clear word, the model kept, nothing left."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+import hogwild
+from hogwild.data.synthetic import rcv1
+from hogwild.problems.linear import LinearProblem
+
+ROWS = 3000
+
+
+@pytest.fixture(scope="module")
+def rows() -> hogwild.Rows:
+    return rcv1(ROWS, 2000)[0]
+
+
+class At(hogwild.Watcher):
+    """Does something at the end of an epoch, or in the middle of one."""
+
+    def __init__(self, do: Any, epoch: int, share: float | None = None) -> None:
+        self.do, self.at, self.share = do, epoch, share
+        self.when: float | None = None
+
+    def epoch(self, row: dict[str, Any]) -> None:
+        if self.share is None and row["epoch"] == self.at:
+            self._act()
+
+    def tick(self, epoch: int, share: float, seconds: float) -> None:
+        if self.share is not None and epoch == self.at and share >= self.share:
+            self._act()
+
+    def _act(self) -> None:
+        if self.when is None:
+            self.when = time.monotonic()
+            self.do()
+
+
+def kill_a_worker() -> None:
+    os.kill(psutil.Process().children()[-1].pid, signal.SIGKILL)
+
+
+def interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes an epoch of two workers last half a second, in pieces of 5 ms."""
+    learn = LinearProblem.learn
+
+    def learn_slowly(self: LinearProblem, *arguments: Any) -> float:
+        time.sleep(0.005)
+        return learn(self, *arguments)
+
+    made = LinearProblem.__init__
+
+    def make(self: LinearProblem, *arguments: Any) -> None:
+        made(self, *arguments)
+        self.chunk = 15
+
+    monkeypatch.setattr(LinearProblem, "learn", learn_slowly)
+    monkeypatch.setattr(LinearProblem, "__init__", make)
+
+
+def children() -> list[psutil.Process]:
+    return list(psutil.Process().children())
+
+
+@pytest.mark.parametrize("share", [None, 0.1])
+def test_a_killed_worker_ends_the_run_and_the_last_epoch_is_kept(
+    rows: hogwild.Rows, tmp_path: Path, share: float | None, slow: None
+) -> None:
+    path = tmp_path / "kept.hog"
+    killer = At(kill_a_worker, 1 if share is None else 2, share)
+    with pytest.raises(hogwild.WorkerError, match=r"worker 1 .* SIGKILL.*epoch 1 are kept") as told:
+        hogwild.train(rows, workers=2, epochs=5, model=path, watcher=killer, eta0=0.5, tol=0)
+    assert killer.when is not None
+    assert time.monotonic() - killer.when < 1.0
+    assert not children()
+    result = told.value.result
+    assert [row["epoch"] for row in result.trace] == [1]
+    found = result.model.evaluate(rows)
+    assert found["objective"] == pytest.approx(result.trace[0]["objective"], rel=1e-5)
+    assert hogwild.load_model(path).weights.tobytes() == result.model.weights.tobytes()
+
+
+def test_a_worker_killed_in_the_first_epoch_leaves_no_model(
+    rows: hogwild.Rows, tmp_path: Path, slow: None
+) -> None:
+    path = tmp_path / "none.hog"
+    with pytest.raises(hogwild.WorkerError, match="No epoch was finished") as told:
+        hogwild.train(rows, workers=2, model=path, watcher=At(kill_a_worker, 1, 0.1))
+    assert told.value.result is None
+    assert not list(tmp_path.iterdir())
+    assert not children()
+
+
+@pytest.mark.parametrize(("workers", "backend"), [(1, "process"), (2, "process"), (2, "thread")])
+def test_an_interrupt_in_the_middle_of_an_epoch_gives_the_model_so_far(
+    rows: hogwild.Rows, workers: int, backend: str, slow: None
+) -> None:
+    at = At(interrupt, 1, 0.3)
+    result = hogwild.train(rows, workers=workers, backend=backend, watcher=at, eta0=0.5)
+    assert at.when is not None
+    assert time.monotonic() - at.when < 0.5
+    assert result.reason == "interrupted"
+    assert not result.trace
+    assert result.model.evaluate(rows)["objective"] < 0.99  # an untrained one has 1
+    assert 0 < result.state.steps < ROWS
+    assert not children()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_between_epochs_gives_the_model_of_the_last(rows: hogwild.Rows) -> None:
+    result = hogwild.train(rows, workers=2, watcher=At(interrupt, 3), tol=0)
+    assert (result.reason, len(result.trace)) == ("interrupted", 3)
+    objective = result.model.evaluate(rows)["objective"]
+    assert objective == pytest.approx(result.trace[-1]["objective"], rel=1e-5)
+
+
+def test_an_interrupted_fit_raises_with_the_model_so_far_in_place(
+    rows: hogwild.Rows, slow: None
+) -> None:
+    classifier = hogwild.HogwildClassifier(eta0=0.5)
+    timer = threading.Timer(0.3, interrupt)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        classifier.fit(rows)
+    timer.join()
+    assert classifier.coef_.any()
+
+
+def test_a_time_limit_ends_an_epoch_early_and_its_row_says_so(
+    rows: hogwild.Rows, slow: None
+) -> None:
+    result = hogwild.train(rows, workers=2, time_limit=0.2, eta0=0.5)
+    assert result.reason == "time"
+    last = result.trace[-1]
+    assert last["epoch"] == 1
+    assert 0 < last["rows"] < ROWS
+    assert 0.2 < last["seconds"] < 0.8
+    objective = result.model.evaluate(rows)["objective"]
+    assert objective == pytest.approx(last["objective"], rel=1e-5)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("schedule", ["constant", "inverse"])
+def test_a_rate_that_overflows_is_named_and_nothing_is_saved(
+    rows: hogwild.Rows, tmp_path: Path, workers: int, schedule: str
+) -> None:
+    with pytest.raises(
+        hogwild.DivergenceError, match=r"epoch 1: the rate eta0 = 1e\+30 is too large"
+    ):
+        hogwild.train(
+            rows,
+            loss="squared",
+            l2=0,
+            eta0=1e30,
+            schedule=schedule,
+            workers=workers,
+            model=tmp_path / "m.hog",
+        )
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_found_rate_that_overflows_is_tried_again_smaller_and_told() -> None:
+    """The sample holds none of the few rows that are a thousand times as long as the others."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50_000, 3)).astype(np.float32)
+    y = np.sign(X[:, 0] + 0.1 * rng.standard_normal(50_000))
+    plain = hogwild.Rows(X, y)
+    chosen = np.random.default_rng(0).choice(50_000, 8000, replace=False)
+    rare = np.setdiff1d(np.arange(50_000), chosen)[:20]
+    X[rare] *= 1e3
+    found = hogwild.train(hogwild.Rows(X, y), loss="squared", epochs=2)
+    assert any("started over" in warning for warning in found.warnings)
+    assert np.isfinite(found.model.weights).all()
+    assert (
+        found.header["chosen"]["eta0"]
+        < hogwild.train(plain, loss="squared", epochs=1).header["chosen"]["eta0"]
+    )
+
+
+def test_a_model_that_cannot_be_written_is_rescued(
+    rows: hogwild.Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    rescue = tmp_path / "rescue"
+    rescue.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(rescue))
+
+    class Removing(hogwild.Watcher):
+        def epoch(self, row: dict[str, Any]) -> None:
+            folder.rmdir()
+
+    with pytest.raises(hogwild.HogwildError, match="it is kept in") as told:
+        hogwild.train(rows, epochs=1, model=folder / "m.hog", watcher=Removing())
+    kept = next(rescue.iterdir())
+    assert str(kept) in str(told.value)
+    assert hogwild.load_model(kept).weights.tobytes() == told.value.result.model.weights.tobytes()
+
+
+SCRIPT = """
+    import threading, warnings
+    warnings.simplefilter("error")
+    import hogwild
+    from hogwild.data.synthetic import rcv1
+
+    print("once")
+    rows = rcv1(2000, 1000)[0]
+    found = []
+    def work():
+        found.append(hogwild.train(rows, workers=2, epochs=2, seed=3))
+    {run}
+    print(found[0].reason)
+"""
+
+
+@pytest.mark.parametrize(
+    "run", ["work()", "thread = threading.Thread(target=work); thread.start(); thread.join()"]
+)
+def test_a_script_without_a_main_guard(tmp_path: Path, run: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(SCRIPT).format(run=run))
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ran.stdout, ran.stderr, ran.returncode) == ("once\nepochs\n", "", 0)
