@@ -345,7 +345,7 @@ class Run:
     def _with_kept(self, death: WorkerError) -> WorkerError:
         if not self.trace:
             return WorkerError(f"{death}. No epoch was finished, so there is no model")
-        told = WorkerError(f"{death}. The weights of epoch {self.trace[-1]['epoch']} are kept")
+        told = WorkerError(f"{death}. Epoch {self.trace[-1]['epoch']} was the last one finished")
         self._whole = False
         told.result = self._result("died")
         return told

@@ -2,6 +2,8 @@
 
 import inspect
 import numbers
+from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -50,6 +52,22 @@ except ImportError:
                     raise ValueError(f"no parameter {name!r}; there are {', '.join(known)}")
                 setattr(self, name, value)
             return self
+
+
+class _where_the_loss_gives_odds:  # noqa: N801
+    """Makes a method that is not there (to `hasattr`) for losses without probabilities."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, classifier: Any, owner: Any = None) -> Any:
+        if classifier is None:
+            return self._method
+        loss = ALIASES.get(classifier.loss, classifier.loss)
+        if loss in LOSSES and LOSSES[loss].probability is None:
+            raise AttributeError(f"the loss {loss} gives no probabilities; logistic does")
+        return MethodType(self._method, classifier)
 
 
 class HogwildClassifier(ClassifierMixin, BaseEstimator):
@@ -153,7 +171,8 @@ class HogwildClassifier(ClassifierMixin, BaseEstimator):
         )
         self._state = result.state
         self.model_: LinearModel = result.model
-        self.classes_ = np.asarray(labels)
+        assert rows.y is not None
+        self.classes_ = np.array(labels, dtype=rows.y.dtype)
         self.coef_ = result.model.weights.reshape(1, -1)
         self.intercept_ = np.array([result.model.intercept])
         self.n_features_in_ = rows.columns
@@ -169,15 +188,13 @@ class HogwildClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of each row."""
-        return self.classes_[(self.decision_function(X) > 0).astype(np.intp)]
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(np.intp)]
 
-    @property
-    def predict_proba(self) -> Any:
+    @_where_the_loss_gives_odds
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """The probability of each class, for losses that give one (logistic, modified_huber)."""
-        loss = ALIASES.get(self.loss, self.loss)
-        if loss in LOSSES and LOSSES[loss].probability is None:
-            raise AttributeError(f"the loss {loss} gives no probabilities; logistic does")
-        return lambda X: self._fitted().predict_proba(X)
+        return self._fitted().predict_proba(X)
 
     def _fitted(self) -> LinearModel:
         if not hasattr(self, "model_"):

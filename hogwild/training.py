@@ -62,9 +62,13 @@ def train(
     try:
         result = run.run()
     except WorkerError as death:
-        if death.result is not None:
-            _write(death.result, model, trace)
-        raise
+        if death.result is None:
+            raise
+        _write(death.result, model, trace)
+        where = f"its weights are in {model}" if model else "no model file was asked for"
+        told = WorkerError(f"{death}; {where}")
+        told.result = death.result
+        raise told from None
     _write(result, model, trace)
     return result
 

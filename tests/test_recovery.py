@@ -85,7 +85,9 @@ def test_a_killed_worker_ends_the_run_and_the_last_epoch_is_kept(
 ) -> None:
     path = tmp_path / "kept.hog"
     killer = At(kill_a_worker, 1 if share is None else 2, share)
-    with pytest.raises(hogwild.WorkerError, match=r"worker 1 .* SIGKILL.*epoch 1 are kept") as told:
+    with pytest.raises(
+        hogwild.WorkerError, match=r"worker 1 .* SIGKILL.*Epoch 1 was the last"
+    ) as told:
         hogwild.train(rows, workers=2, epochs=5, model=path, watcher=killer, eta0=0.5, tol=0)
     assert killer.when is not None
     assert time.monotonic() - killer.when < 1.0
@@ -237,6 +239,10 @@ def test_a_script_without_a_main_guard(tmp_path: Path, run: str) -> None:
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(SCRIPT).format(run=run))
     ran = subprocess.run(
-        [sys.executable, "-W", "error", script], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-W", "error", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert (ran.stdout, ran.stderr, ran.returncode) == ("once\nepochs\n", "", 0)

@@ -112,7 +112,7 @@ class Kernel:
             numba_config.CACHE_DIR = str(folder)
             try:
                 return numba.njit(self.signature, cache=True, **options)(self.function)
-            except (OSError, EOFError, RuntimeError, ValueError, pickle.PickleError):
+            except (OSError, EOFError, RuntimeError, ValueError, ImportError, pickle.PickleError):
                 pass  # a full disk or a damaged file there: do without
             finally:
                 numba_config.CACHE_DIR = before

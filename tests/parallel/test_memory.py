@@ -43,7 +43,9 @@ def test_a_forked_process_writes_to_them(means: str) -> None:
 
 def test_no_descriptor_and_no_name_are_left(means: str) -> None:
     def state() -> tuple[int, set[str]]:
-        return len(list(Path("/proc/self/fd").iterdir())), {path.name for path in Path("/dev/shm").iterdir()}
+        return len(list(Path("/proc/self/fd").iterdir())), {
+            path.name for path in Path("/dev/shm").iterdir()
+        }
 
     before = state()
     kept = [memory.shared_arrays({"a": (1000, np.float32)}) for _ in range(5)]

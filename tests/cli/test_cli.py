@@ -1,0 +1,300 @@
+"""The command line, end to end, in processes of its own."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+import hogwild
+from hogwild import machine
+from hogwild.cli import COMMANDS, main
+from hogwild.data.synthetic import rcv1
+
+Ran = subprocess.CompletedProcess[str]
+
+
+def run(*words: object, cwd: Path | None = None, strict: bool = True) -> Ran:
+    """Runs it; a warning of whatever part of Python ends a strict run."""
+    strictly = ["-W", "error"] if strict else []
+    command = [sys.executable, *strictly, "-m", "hogwild", *map(str, words)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, cwd=cwd, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Training and test rows, and a model of each task."""
+    folder = tmp_path_factory.mktemp("cli")
+    hogwild.save(rcv1(2000, 1000)[0], folder / "train.svm")
+    hogwild.save(rcv1(500, 1000, first_row=2000)[0], folder / "test.svm")
+    for task in ("svm", "logistic"):
+        done = run("train", "train.svm", "--task", task, "--model", f"{task}.hog", cwd=folder)
+        assert (done.returncode, done.stderr) == (0, "")
+    return folder
+
+
+def test_train_prints_a_line_for_each_epoch_and_why_it_stopped(folder: Path) -> None:
+    done = run("train", "train.svm", "--test", "test.svm", "--epochs", 3, "--tol", 0, cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    head = next(number for number, line in enumerate(lines) if line.startswith(" epoch"))
+    assert lines[head].split() == ["epoch", "seconds", "objective", "train", "err", "test", "err", "rate", "M", "nnz/s"]
+    epochs = [line.split() for line in lines[head + 1 : head + 4]]
+    assert [int(words[0]) for words in epochs] == [1, 2, 3]
+    seconds = [float(words[1]) for words in epochs]
+    assert seconds == sorted(seconds)
+    assert lines[head + 4].startswith("stopped: epochs, after 3 epochs")
+    assert "\r" not in done.stdout  # no live display where there is no terminal
+
+
+def test_the_json_is_the_trace_file(folder: Path) -> None:
+    words = ["train", "train.svm", "--json", "--trace", "t.jsonl", "--epochs", 2, "--workers", 2]
+    done = run(*words, cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (folder / "t.jsonl").read_text()
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["kind"] for row in rows] == ["header", "epoch", "epoch", "end"]
+    header = rows[0]
+    assert header["options"]["workers"] == header["chosen"]["workers"] == 2
+    assert header["options"]["seed"] == 0
+    assert header["options"]["strategy"] == "hogwild"
+    assert set(header["versions"]) >= {"hogwild", "python", "numpy", "numba"}
+    assert header["machine"]["cpu"]
+    assert rows[-1]["reason"] == "epochs"
+
+
+def test_quiet_is_quiet(folder: Path) -> None:
+    done = run("train", "train.svm", "--quiet", cwd=folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_every_option_of_python_is_one_of_the_command_line(folder: Path) -> None:
+    words = "--task logistic --loss squared_hinge --l2 1e-3 --no-intercept --epochs 4 --tol 1e-9"
+    words += " --target 1e-9 --time-limit 60 --workers 2 --strategy hogwild --backend thread"
+    words += " --schedule backoff --eta0 0.5 --beta 0.8 --no-average --objective-every 2 --seed 7"
+    done = run("train", "train.svm", "--json", *words.split(), cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert rows[0]["options"] == {
+        "task": "logistic",
+        "loss": "squared_hinge",
+        "l2": 1e-3,
+        "intercept": False,
+        "epochs": 4,
+        "tol": 1e-9,
+        "target": 1e-9,
+        "time_limit": 60.0,
+        "workers": 2,
+        "strategy": "hogwild",
+        "backend": "thread",
+        "schedule": "backoff",
+        "eta0": 0.5,
+        "beta": 0.8,
+        "average": False,
+        "objective_every": 2,
+        "seed": 7,
+    }
+    assert [row["rate"] for row in rows[1:-1]] == pytest.approx([0.5, 0.4, 0.32, 0.256])
+    assert [row["objective"] is None for row in rows[1:-1]] == [True, False, True, False]
+
+
+def test_a_target_ends_training(folder: Path) -> None:
+    done = run("train", "train.svm", "--target", 0.9, "--epochs", 50, cwd=folder)
+    assert "stopped: target" in done.stdout
+
+
+def test_predictions_are_those_of_the_model(folder: Path) -> None:
+    model = hogwild.load_model(folder / "logistic.hog")
+    rows = hogwild.load(folder / "test.svm")
+    labels = run("predict", "logistic.hog", "test.svm", cwd=folder).stdout.split()
+    assert [float(label) for label in labels] == model.predict(rows).tolist()
+    assert set(labels) == {"-1", "1"}
+    scores = run("predict", "logistic.hog", "test.svm", "--score", cwd=folder).stdout.split()
+    assert np.array(scores, np.float32).tobytes() == model.decision_function(rows).tobytes()
+    done = run("predict", "logistic.hog", "test.svm", "--proba", "--output", "p.txt", cwd=folder)
+    assert (done.returncode, done.stdout) == (0, "")
+    odds = np.loadtxt(folder / "p.txt")
+    np.testing.assert_allclose(odds, model.predict_proba(rows)[:, 1], rtol=1e-7)
+
+
+def test_evaluate_agrees_with_the_last_epoch(folder: Path) -> None:
+    done = run("evaluate", "svm.hog", "train.svm", "--json", cwd=folder)
+    found = json.loads(done.stdout)
+    last = hogwild.load_model(folder / "svm.hog").about["trace"]["last"]
+    assert found["objective"] == pytest.approx(last["objective"], rel=1e-5)
+    assert found["error"] == last["train_error"]
+    shown = run("evaluate", "svm.hog", "train.svm", cwd=folder).stdout
+    assert f"{found['objective']:.6f}" in shown
+    assert "no probabilities" in shown
+
+
+def test_generate_gives_the_same_bytes_for_the_same_seed(tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        words = ["generate", "rcv1", f"{name}.svm", "--rows", 300, "--columns", 500, "--seed", seed]
+        assert run(*words, cwd=tmp_path).returncode == 0
+    contents = {name: (tmp_path / f"{name}.svm").read_bytes() for name in "abc"}
+    assert contents["a"] == contents["b"] != contents["c"]
+
+
+def test_inspect_says_what_the_numbers_mean(folder: Path) -> None:
+    done = run("inspect", "train.svm", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    for word in ("rows", "columns", "non-zeros", "Omega", "Delta", "rho", "workers"):
+        assert word in done.stdout
+    found = json.loads(run("inspect", "train.svm", "--json", cwd=folder).stdout)
+    assert found["rows"] == 2000
+
+
+def test_doctor_says_what_may_be_used() -> None:
+    found = json.loads(run("doctor", "--json").stdout)
+    assert found["cores"]["usable"] == machine.usable_cores()
+    assert found["kernel_cache"]["folder"]
+    assert "cores" in run("doctor").stdout
+
+
+def test_a_pipe_that_closes_early_is_no_traceback(folder: Path) -> None:
+    script = f"{sys.executable} -m hogwild predict svm.hog test.svm | head -n 1"
+    done = subprocess.run(
+        script, shell=True, capture_output=True, text=True, cwd=folder, timeout=60, check=False
+    )
+    assert done.stdout in ("1\n", "-1\n")
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["train"], 2, "required: DATA"),
+        (["trian", "x"], 2, "invalid choice: 'trian'"),
+        (["train", "none.svm"], 1, "none.svm"),
+        (["train", "train.svm", "--epochs", "x"], 2, "--epochs: expected a whole number, not 'x'"),
+        (["train", "train.svm", "--l2", "-1", "--eta0", "0"], 2, "--l2: must be at least 0"),
+        (["train", "train.svm", "--l2", "-1", "--eta0", "0"], 2, "--eta0: must be above 0"),
+        (["train", "train.svm", "--loss", "h"], 2, "--loss: 'h' is not one of hinge, squared"),
+        (["train", "train.svm", "--beta", "0.5"], 2, "--beta: only the schedule 'backoff'"),
+        (["train", "train.svm", "--model", "no/m.hog"], 2, "there is no folder"),
+        (["train", "train.svm", "--model", "."], 2, ". is a folder"),
+        (["train", "train.svm", "--json", "--quiet"], 2, "choose one"),
+        (["train", "train.svm", "--eta0", "1e38", "--l2", "0"], 1, "eta0 = 1e+38 is too large"),
+        (["train", "train.svm", "--test", "none.svm"], 1, "none.svm"),
+        (["predict", "train.svm", "test.svm"], 1, "train.svm is not a model of hogwild"),
+        (["predict", "svm.hog", "test.svm", "--proba"], 1, "gives scores, not probabilities"),
+        (["predict", "svm.hog", "test.svm", "--proba", "--score"], 2, "choose one"),
+        (["predict", "svm.hog", "none.svm"], 1, "none.svm"),
+        (["evaluate", "none.hog", "test.svm"], 1, "cannot read the model none.hog"),
+        (["generate", "rcv1", "x.svm", "--rows", "0"], 2, "rows"),
+        (["inspect", "none.svm"], 1, "none.svm"),
+    ],
+)
+def test_mistakes_are_named_without_a_traceback(
+    folder: Path, words: list[str], code: int, said: str
+) -> None:
+    done = run(*words, cwd=folder)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_all_wrong_options_are_named_before_a_file_is_read(folder: Path) -> None:
+    done = run("train", "none.svm", "--l2", "-1", "--seed", "x", "--model", "no/m", cwd=folder)
+    assert done.returncode == 2
+    for word in ("--l2", "--seed", "no/m"):
+        assert word in done.stderr
+    assert "none.svm" not in done.stderr
+
+
+def test_test_rows_with_columns_and_labels_that_training_never_saw(folder: Path) -> None:
+    (folder / "wide.svm").write_text("1 1:1 5000:2\n-1 2:1 6000:1 6001:1\n")
+    done = run("train", "train.svm", "--test", "wide.svm", "--epochs", 1, cwd=folder)
+    assert done.returncode == 0
+    assert done.stdout.count("3 values are in columns that training never saw") == 1
+    (folder / "third.svm").write_text("1 1:1\n3 2:1\n")
+    done = run("train", "train.svm", "--test", "third.svm", cwd=folder)
+    assert done.returncode == 1
+    assert "row 2 has the label 3" in done.stderr
+
+
+def test_predicting_rows_that_are_wider_than_the_model(folder: Path) -> None:
+    (folder / "wide.svm").write_text("1 1:1 5000:2\n-1 2:1\n")
+    done = run("predict", "svm.hog", "wide.svm", cwd=folder, strict=False)
+    assert done.returncode == 0
+    assert len(done.stdout.split()) == 2
+    assert done.stderr.count("1 values are in columns that the model never saw") == 1
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_interrupt_saves_the_model_so_far(folder: Path, workers: int) -> None:
+    words = f"train train.svm --workers {workers} --epochs 1000000 --tol 0 --model so-far.hog"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hogwild", *words.split()],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    while not re.match(r" +5 ", process.stdout.readline()):
+        pass
+    workers_of_it = psutil.Process(process.pid).children()
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
+    began = time.monotonic()
+    _, problems = process.communicate(timeout=10)
+    assert time.monotonic() - began < 1.0  # half a second, and Python's own ending
+    assert process.returncode == 130
+    assert "the model so far is in so-far.hog" in problems
+    assert "Traceback" not in problems
+    assert len(workers_of_it) == (0 if workers == 1 else workers)
+    assert not any(worker.is_running() for worker in workers_of_it)
+    assert np.isfinite(hogwild.load_model(folder / "so-far.hog").weights).all()
+    (folder / "so-far.hog").unlink()
+
+
+def test_a_killed_worker_is_an_error_and_the_model_is_kept(folder: Path) -> None:
+    words = "train train.svm --workers 2 --epochs 1000000 --tol 0 --model kept.hog"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hogwild", *words.split()],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    while not re.match(r" +5 ", process.stdout.readline()):
+        pass
+    psutil.Process(process.pid).children()[0].kill()
+    _, problems = process.communicate(timeout=10)
+    assert process.returncode == 1
+    assert re.search(r"worker 0 \(process \d+\) was ended by SIGKILL", problems)
+    assert re.search(r"Epoch \d+ was the last one finished; its weights are in kept.hog", problems)
+    assert hogwild.load_model(folder / "kept.hog").about["trace"]["reason"] == "died"
+
+
+def test_a_full_disk_is_told_and_leaves_nothing() -> None:
+    """/dev/full takes no byte, so the predictions cannot be written."""
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full on this system")
+    done = run("doctor")
+    script = f"{sys.executable} -m hogwild doctor > /dev/full"
+    full = subprocess.run(
+        script, shell=True, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0
+    assert full.returncode == 1
+    assert "No space left" in full.stderr
+    assert "Traceback" not in full.stderr
+
+
+def test_help_of_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in COMMANDS:
+        assert main([command, "--help"]) == 0
+        assert f"hogwild {command}" in capsys.readouterr().out
