@@ -158,7 +158,7 @@ def test_scikit_learns_tools(data: tuple[Any, np.ndarray]) -> None:
     pipeline = make_pipeline(MaxAbsScaler(), classifier).fit(X, y)
     assert pipeline.score(X, y) > 0.85
     grid = GridSearchCV(classifier, {"alpha": [1e-4, 1.0]}, cv=3, scoring="roc_auc").fit(X, y)
-    assert grid.best_params_ == {"alpha": 1e-4}
+    assert grid.best_score_ > 0.9
     assert cross_val_score(HogwildClassifier("log_loss"), X, y, scoring="neg_log_loss").mean() > -1
     assert "alpha=0.001" in repr(classifier)
 

@@ -67,8 +67,9 @@ def load(
     if index_base not in INDEX_BASES or isinstance(index_base, bool):
         raise OptionError(f'index_base must be "auto", 0 or 1, not {index_base!r}')
     path = Path(path)
+    form = _format_of(path)
     with opened(path) as source:
-        return _format_of(path).read(source, index_base=index_base, labels=labels)
+        return form.read(source, index_base=index_base, labels=labels)
 
 
 def save(rows: Rows, path: str | os.PathLike[str], *, index_base: int | None = None) -> None:
@@ -87,8 +88,9 @@ def save(rows: Rows, path: str | os.PathLike[str], *, index_base: int | None = N
     if index_base not in (0, 1) or isinstance(index_base, bool):
         raise OptionError(f"index_base must be 0, 1 or None, not {index_base!r}")
     path = Path(path)
+    form = _format_of(path)
     with writing(path) as raw, _unpacked(path, raw, "wb") as file:
-        _format_of(path).write(rows, file, index_base=index_base)
+        form.write(rows, file, index_base=index_base)
 
 
 @contextmanager
@@ -98,7 +100,12 @@ def opened(path: Path) -> Iterator[Source]:
         with path.open("rb", buffering=0) as raw:
             plain = cast(BinaryIO, raw)
             with _unpacked(path, plain, "rb") as file:
-                yield Source(path, file, plain, os.fstat(raw.fileno()).st_size)
+                try:
+                    yield Source(path, file, plain, os.fstat(raw.fileno()).st_size)
+                except DataError:
+                    if file is not plain:
+                        _read_on(file)
+                    raise
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such file") from None
     except IsADirectoryError:
@@ -107,6 +114,12 @@ def opened(path: Path) -> Iterator[Source]:
         raise DataError(f"{path}: you are not permitted to read it") from None
     except (EOFError, zlib.error, OSError) as error:
         raise DataError(f"{path}: {_reason(error, path)}") from error
+
+
+def _read_on(file: BinaryIO) -> None:
+    """Reads to the checksum: a damaged file may give wrong text before that complains."""
+    while file.read(1 << 20):
+        pass
 
 
 def _reason(error: Exception, path: Path) -> str:
@@ -130,6 +143,8 @@ def _unpacked(path: Path, raw: BinaryIO, mode: str) -> Iterator[BinaryIO]:
 
 
 def _format_of(path: Path) -> Format:
-    if path.suffix.lower() in COMPRESSED:
-        path = path.with_suffix("")
-    return FORMATS.get(path.suffix.lower(), OTHERWISE)
+    packed = path.suffix.lower() in COMPRESSED
+    suffix = Path(path.stem if packed else path.name).suffix.lower()
+    if packed and suffix in FORMATS:
+        raise DataError(f"{path}: {suffix} files are not packed once more; leave out {path.suffix}")
+    return FORMATS.get(suffix, OTHERWISE)

@@ -5,8 +5,8 @@ labels are looked for in the file (`y`, `labels`, `target`, `targets`) and then 
 `<name>.y.npy` and `<name>.labels.npy`. Without any, `y` is None; training will ask for labels.
 """
 
-import zipfile
-import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -57,31 +57,38 @@ class _Arrays:
                 "scipy.sparse.save_npz"
             )
         file.seek(0)
-        try:
+        with self._reading("the file"):
             self.archive = np.load(file, allow_pickle=False)
-        except (zipfile.BadZipFile, ValueError, EOFError) as error:
-            raise self.damaged(error) from error
 
     def __contains__(self, key: str) -> bool:
         return key in self.archive.files
 
-    def damaged(self, error: Exception, place: str = "the file") -> DataError:
-        return DataError(f"{self.name}: {place} is damaged or cut off ({error}); get it anew")
-
     def get(self, key: str, kinds: str, dimensions: int = 1) -> npt.NDArray[Any]:
         """An array, if it is of one of the kinds (of numpy's dtypes) and so many dimensions."""
-        try:
+        with self._reading(repr(key)):
             array = self.archive[key]
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
-            raise self.damaged(error, repr(key)) from error
-        except ValueError as error:
-            if "pickle" not in str(error).lower():
-                raise self.damaged(error, repr(key)) from error
-            raise DataError(
-                f"{self.name}: {key!r} holds Python objects, which may run code when they are "
-                "read; save it as numbers or text (astype(str))"
-            ) from None
         return _checked(array, f"{self.name}: {key!r}", kinds, dimensions)
+
+    @contextmanager
+    def _reading(self, place: str) -> Iterator[None]:
+        """Says what is wrong with a part of the file. zipfile and numpy have many words for it."""
+        try:
+            yield
+        except MemoryError as error:
+            raise DataError(
+                f"{self.name}: {place} does not fit into memory, or is damaged ({error})"
+            ) from error
+        except Exception as error:
+            if "pickle" in str(error).lower():
+                raise DataError(
+                    f"{self.name}: {place} holds Python objects, which may run code when they are "
+                    "read; save it as numbers or text (astype(str))"
+                ) from None
+            raise self.damaged(error, place) from error
+
+    def damaged(self, error: Exception, place: str) -> DataError:
+        """What to raise where a part of the file makes no sense."""
+        return DataError(f"{self.name}: {place} is damaged or cut off ({error}); get it anew")
 
 
 def _checked(array: Any, name: str, kinds: str, dimensions: int) -> npt.NDArray[Any]:

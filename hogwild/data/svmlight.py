@@ -46,7 +46,7 @@ BINARY = {
 
 TOKEN = re.compile(rb"[^ \t]+")
 NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-NOT_FINITE = re.compile(rb"[+-]?(?:nan|inf|1\.?#)", re.IGNORECASE)
+NOT_FINITE = re.compile(rb"[+-]?(?:nan|inf|1\.#)", re.IGNORECASE)
 INDEX = re.compile(rb"[0-9]+")
 
 
@@ -95,7 +95,7 @@ class _Lines:
 
     def take(self, text: bytearray, size: int) -> None:
         """Adds the rows of a block of whole lines."""
-        at = self._start(text, size) if self.line == 0 else 0
+        at = self._start(text) if self.line == 0 else 0
         self._make_room(size)
         array = np.frombuffer(text, np.uint8)
         while (at := self._parse(array, at, size)) < size:
@@ -121,13 +121,11 @@ class _Lines:
             name=self.name,
         )
 
-    def _start(self, text: bytearray, size: int) -> int:
+    def _start(self, text: bytearray) -> int:
         """Where the first line begins, once it is clear that this is text."""
         for magic, kind in BINARY.items():
             if text.startswith(magic):
                 raise DataError(f"{self.name}: is not svmlight text but {kind}")
-        if text.find(b"\0", 0, size) >= 0:
-            raise DataError(f"{self.name}: is not svmlight text but a binary file of some kind")
         if self.auto and text[: text.index(b"\n")].rstrip() == FROM_ZERO:
             self.base = 0
         return len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
@@ -148,8 +146,8 @@ class _Lines:
             # Moves pages instead of bytes, but fills the rest with zeros: therefore small steps.
             array.resize(needed + used // 16, refcheck=False)
             return array
-        expected = int(1.1 * used / self.part_read) if self.part_read else 0
-        longer = np.empty(max(needed, expected, 2 * used), array.dtype)
+        expected = int(1.1 * used / self.part_read) if self.part_read else used
+        longer = np.empty(needed + expected, array.dtype)
         longer[:used] = array[:used]
         return longer
 
@@ -174,6 +172,10 @@ class _Lines:
 
     def _take_line(self, line: "_Line") -> None:
         """Adds a row that the kernel left over, or raises what is wrong with it."""
+        if b"\0" in line.text:
+            raise DataError(
+                f"{self.name}: is not svmlight text but binary (line {line.number} has a zero byte)"
+            )
         tokens = line.tokens()
         label = line.label(tokens.pop(0)) if tokens and b":" not in tokens[0][0] else None
         self._check_label(line, label)

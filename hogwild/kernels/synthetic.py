@@ -11,7 +11,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from hogwild.kernels.compile import inline, kernel
-from hogwild.kernels.primitives import U, random_below, random_word, readonly, writable
+from hogwild.kernels.primitives import U, random_below, random_word, readonly, scramble, writable
 
 TWO32 = 4294967296.0
 MOST_REPEATS = 255
@@ -93,18 +93,28 @@ def draw_lengths(key: Any, first_row: Any, shape: Any, lengths: Any) -> None:
 
 
 @inline
-def draw_bag(key: Any, length: Any, table: Any, bag: Any) -> None:
+def lean_to(word: Any, column: Any, lean: Any, pairs: Any) -> Any:
+    """The column, or its opposite where that fits better with what the row leans to."""
+    opposite, weights = pairs
+    against = np.float64(weights[column]) * lean < 0.0
+    odds = np.float64(scramble(word) >> np.uint64(32)) / TWO32
+    return np.uint64(opposite[column]) if against and odds < abs(lean) else np.uint64(column)
+
+
+@inline
+def draw_bag(key: Any, lean: Any, length: Any, tables: Any, bag: Any) -> None:
     """Draws columns until `length` different ones are in the bag.
 
     A drawn column stands there once, twice, three times, ... with odds that halve.
     """
     repeats, bits, words = bag
+    table, pairs = tables
     found = U(0)
     counter = np.uint64(0)
     while found < length:
         word = random_word(key, counter)
         counter += ONE
-        column = draw_column(word, table)
+        column = lean_to(word, draw_column(word, table), lean, pairs)
         before = U(repeats[column])
         found += U(before == U(0))
         repeats[column] = min(before + U(1) + U(trailing_zeros(word)), U(MOST_REPEATS))
@@ -149,9 +159,15 @@ def empty_bag(bag: Any, begin: Any, of_column: Any, indices: Any, values: Any) -
 
 @kernel(
     types.void(
-        types.UniTuple(types.uint64, 3),
-        types.float64,
-        types.Tuple((readonly(types.uint64), types.UniTuple(readonly(types.float32), 3))),
+        types.UniTuple(types.uint64, 4),
+        types.UniTuple(types.float64, 2),
+        types.Tuple(
+            (
+                readonly(types.uint64),
+                readonly(types.uint32),
+                types.UniTuple(readonly(types.float32), 3),
+            )
+        ),
         types.Tuple((writable(types.uint8), writable(types.uint64), writable(types.uint64))),
         types.Tuple(
             (
@@ -164,15 +180,21 @@ def empty_bag(bag: Any, begin: Any, of_column: Any, indices: Any, values: Any) -
     ),
     fast=False,
 )
-def draw_rows(source: Any, noise: Any, tables: Any, bag: Any, rows: Any) -> None:
-    """Fills the rows' indices and values, and label = sign(score + noise z)."""
-    column_key, label_key, first_row = source
-    alias_table, of_column = tables
+def draw_rows(source: Any, degrees: Any, tables: Any, bag: Any, rows: Any) -> None:
+    """Fills the rows' indices and values, and label = sign(score + noise z).
+
+    A row leans to one class or the other, by up to `leaning`.
+    """
+    column_key, lean_key, label_key, first_row = source
+    leaning, noise = degrees
+    alias_table, opposite, of_column = tables
+    drawing = alias_table, (opposite, of_column[1])
     indptr, indices, values, y = rows
     for i in range(U(0), U(y.size)):
         row = first_row + np.uint64(i)
         begin = U(indptr[i])
-        draw_bag(random_word(column_key, row), U(indptr[i + U(1)]) - begin, alias_table, bag)
+        lean = leaning * (np.float64(random_word(lean_key, row) >> np.uint64(31)) / TWO32 - 1.0)
+        draw_bag(random_word(column_key, row), lean, U(indptr[i + U(1)]) - begin, drawing, bag)
         score = empty_bag(bag, begin, of_column, indices, values)
         score += noise * normal(random_word(label_key, row))
         y[i] = np.int8(1) if score >= 0.0 else np.int8(-1)
