@@ -36,6 +36,7 @@ class State:
 
     weights: Arrays
     steps: int
+    epochs: int
     eta0: float
 
 
@@ -49,7 +50,8 @@ class Result:
         trace: a dict for every epoch.
         header: what is true of the whole run: options, what was chosen, data, versions, machine.
         warnings: what was left out or done otherwise than asked.
-        state: for ``hogwild.train(rows, start=result.state)``, which goes on from here.
+        state: for ``hogwild.train(rows, start=result.state)``, which goes on from here; None where
+            a worker died.
     """
 
     model: LinearModel
@@ -57,7 +59,7 @@ class Result:
     trace: list[Row]
     header: Row
     warnings: list[str]
-    state: State
+    state: State | None
 
 
 class Watcher:
@@ -99,7 +101,7 @@ class Run:
         self._start = start
         self._done = self._first_step = start.steps if start else 0  # steps since training began
         self._eta0 = 0.0
-        self._epoch = 0
+        self._epoch = self._first_epoch = start.epochs if start else 0  # begun since then
 
     def run(self) -> Result:
         """Trains until there is a reason to stop."""
@@ -185,62 +187,62 @@ class Run:
             f"the rate found on a few rows was too large for all of them: started over at {eta0:g}"
         )
         self.trace.clear()
-        self._done, self._epoch = self._first_step, 0
+        self._done, self._epoch = self._first_step, self._first_epoch
         self._set_start()
         self._say_start()
 
     def _epochs_at(self, eta0: float) -> str:
-        for epoch in range(1, self.config.epochs + 1):
-            self._epoch = epoch
+        while True:
+            self._epoch += 1
             before = self._done, self._clock.seconds
-            rate = eta0 * self.config.backoff(epoch)
-            online = self._learn(epoch, rate)
-            timed_out = self._control.stopped
-            reason = "time" if timed_out else self._limits()
-            row = self._row(epoch, rate, online, before)
-            progress = self._track(row, eta0, last=bool(reason))
+            rate = eta0 * self.config.backoff(self._epoch)
+            online = self._learn(rate)
+            row = self._row(rate, online, before)
+            reason = self._track(row, self._limits())
             self.trace.append(row)
             self.watcher.epoch(row)
             self._keep()
-            reason = self._reached(row) or reason or progress
             if reason:
                 return reason
-        raise AssertionError("the last epoch is a reason to stop")
 
-    def _learn(self, epoch: int, eta0: float) -> float:
+    def _learn(self, eta0: float) -> float:
         """One epoch; the sum of the losses met. A time limit may end it early."""
         online = 0.0
         parts = self._parts(eta0)
         averaged_from = 0.5 if self._done == 0 else 0.0  # what comes first is far off
         self._clock.start()
         for number in range(parts):
-            self._whole = False
-            part = Part(
-                epoch, number / parts, (number + 1) / parts, averaged_from, self._done, eta0
-            )
-            online += sum(self._do("learn", part, tick=self._tick))
+            share = number / parts, (number + 1) / parts
+            online += self._learn_part(Part(self._epoch, *share, averaged_from, self._done, eta0))
             if self._control.stopped:
                 break
         self._clock.stop()
         return online
 
-    def _do(self, command: str, argument: Any, tick: Tick) -> list[Any]:
-        """Has the team do a command; after Ctrl-C it still ends in good order, and soon."""
-        self._control.clear()
-        with Interrupt(self._control) as interrupt:
-            answers = self._team.run(command, argument, tick=tick)
-            if command == "learn":
-                self._fold(argument.eta0)
+    def _learn_part(self, part: Part) -> float:
+        self._whole = False
+        interrupt = Interrupt(self._control)
+        answers = self._do("learn", part, interrupt, self._tick)
+        online, moments = zip(*answers, strict=True)
+        self._fold(part.eta0)
+        if self.problem.moments and (part.end == 1 or self._control.stopped):
+            self.problem.end_moments(self._shared, list(moments))
+        self._whole = True
         if interrupt.happened:
             raise KeyboardInterrupt
-        return answers
+        return float(sum(online))
+
+    def _do(self, command: str, argument: Any, interrupt: Interrupt, tick: Tick) -> list[Any]:
+        """Has the team do a command. Ctrl-C ends it soon, but in good order."""
+        self._control.clear()
+        with interrupt:
+            return self._team.run(command, argument, tick=tick)
 
     def _fold(self, eta0: float) -> None:
-        """Counts the steps that were done and makes the weights whole."""
+        """Counts the steps that were done, and makes the weights whole."""
         done = self._done + self._control.steps()
         self.problem.fold(self._shared, self.problem.left(done, self._done, eta0))
         self._done = done
-        self._whole = True
 
     def _parts(self, eta0: float) -> int:
         """In how many parts an epoch goes, so that the penalty leaves enough of the weights."""
@@ -258,18 +260,18 @@ class Run:
         if limit is not None and self._clock.seconds > limit:
             self._control.stop()
         steps = self._done + self._control.steps() - self._first_step
-        share = steps / self.problem.units - (self._epoch - 1)
+        share = steps / self.problem.units - len(self.trace)
         self.watcher.tick(self._epoch, share, self._clock.seconds)
 
     # Convergence
 
-    def _row(self, epoch: int, eta0: float, online: float, before: tuple[int, float]) -> Row:
+    def _row(self, eta0: float, online: float, before: tuple[int, float]) -> Row:
         steps = self._done - before[0]
         seconds = self._clock.seconds - before[1]
         nonzeros = self.rows.nonzeros * steps / self.problem.units
         return {
             "kind": "epoch",
-            "epoch": epoch,
+            "epoch": self._epoch,
             "seconds": self._clock.seconds,
             "epoch_seconds": seconds,
             "objective": None,
@@ -281,55 +283,68 @@ class Run:
             "nonzeros_per_second": nonzeros / max(seconds, 1e-9),
         }
 
-    def _track(self, row: Row, eta0: float, last: bool) -> str | None:
-        """Fills in the objective where it is due; tells whether the run has converged."""
+    def _limits(self) -> str | None:
+        limit = self.config.time_limit
+        if self._control.stopped or (limit is not None and self._clock.seconds >= limit):
+            return "time"
+        return "epochs" if len(self.trace) + 1 == self.config.epochs else None
+
+    def _track(self, row: Row, limit: str | None) -> str | None:
+        """Fills in the objective where it is due; tells of a reason to stop that lies in it.
+
+        Progress is seen in the objective if every epoch has one, else in the loss met on the way.
+        """
         every = self.config.objective_every
-        due = last or (every and row["epoch"] % every == 0)
-        if due:
-            row |= self._evaluate()
-        tracked = (
-            row["objective"] if due else self.problem.objective(self._shared, row["online_loss"])
-        )
-        if not np.isfinite(tracked):
+        if every == 1:
+            row.update(self._evaluate())
+            row["tracked"] = row["objective"]
+        else:
+            row["tracked"] = self.problem.objective(self._shared, row["online_loss"])
+        self._check_finite(row["tracked"])
+        converged = self._converged(row["tracked"])
+        due = every > 1 and row["epoch"] % every == 0
+        if row["objective"] is None and (due or limit or converged):
+            row.update(self._evaluate())
+        target, objective = self.config.target, row["objective"]
+        if objective is not None:
+            self._check_finite(objective)
+        reached = target is not None and objective is not None and objective <= target
+        return "target" if reached else limit or converged
+
+    def _check_finite(self, objective: float) -> None:
+        if not np.isfinite(objective):
             raise DivergenceError(
-                f"the weights overflowed in epoch {row['epoch']}: the rate eta0 = "
-                f"{eta0:g} is too large for this data; give a smaller eta0, or leave it "
-                "out to have one found"
+                f"the weights overflowed in epoch {self._epoch}: the rate eta0 = {self._eta0:g} is "
+                "too large for this data; give a smaller eta0, or leave it out to have one found"
             )
-        row["tracked"] = tracked
-        return self._converged(tracked)
 
     def _converged(self, tracked: float) -> str | None:
-        if not self.config.tol:
-            return None
         values = [row["tracked"] for row in self.trace[-PATIENT_EPOCHS:]] + [tracked]
-        if len(values) <= PATIENT_EPOCHS:
+        if not self.config.tol or len(values) <= PATIENT_EPOCHS:
             return None
         gains = [before - after for before, after in pairwise(values)]
         slow = all(gain < self.config.tol * abs(tracked) for gain in gains)
         return "converged" if slow else None
 
     def _evaluate(self) -> Row:
-        """The objective and the errors, by all workers, on the clock of nobody."""
-        found: Row = {}
-        total, wrong = sum(self._do("evaluate", "train", tick=_nothing))
+        """The objective and the errors, by all workers, with the training clock standing still."""
+        total, wrong = self._sums("train")
         units = self.problem.units
-        found["objective"] = self.problem.objective(self._shared, total / units)
-        found["train_error"] = wrong / units
+        found = {
+            "objective": self.problem.objective(self._shared, total / units),
+            "train_error": wrong / units,
+        }
         if self._has_test:
-            _, wrong = sum(self._do("evaluate", "test", tick=_nothing))
-            found["test_error"] = wrong / max(1, self.problem.size("test"))
+            found["test_error"] = self._sums("test")[1] / self.problem.size("test")
         return found
 
-    def _limits(self) -> str | None:
-        limit = self.config.time_limit
-        if limit is not None and self._clock.seconds >= limit:
-            return "time"
-        return "epochs" if self._epoch == self.config.epochs else None
-
-    def _reached(self, row: Row) -> str | None:
-        target, objective = self.config.target, row["objective"]
-        return "target" if None not in (target, objective) and objective <= target else None
+    def _sums(self, data: str) -> tuple[float, float]:
+        interrupt = Interrupt(self._control)
+        sums = self._do("evaluate", data, interrupt, _nothing)
+        if interrupt.happened:
+            raise KeyboardInterrupt
+        loss, wrong = np.sum(sums, axis=0)
+        return float(loss), float(wrong)
 
     # What is left of it
 
@@ -369,7 +384,8 @@ class Run:
             self.rows.index_base,
             about,
         )
-        state = State({name: self._shared[name].copy() for name in learned}, self._done, self._eta0)
+        last_weights = {name: self._shared[name].copy() for name in learned}
+        state = State(last_weights, self._done, self._epoch, self._eta0) if self._whole else None
         return Result(model, reason, self.trace, self.header, self.problem.warnings, state)
 
 

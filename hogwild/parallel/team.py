@@ -27,14 +27,17 @@ class Control:
     def __init__(self, arrays: Arrays, workers: int) -> None:
         self._stop = arrays["stop"]
         self._steps = arrays["steps"]
+        self._at_work = arrays["at_work"]
         self.workers = workers
+        self.clear()
         # Called by work between its pieces, by those workers that have something to look after
         self.between: Tick = lambda: None
 
     @staticmethod
     def arrays(workers: int) -> dict[str, tuple[int, Any]]:
         """The shared arrays that a control needs."""
-        return {"stop": (SLOT, np.int64), "steps": (workers * SLOT, np.int64)}
+        slots = (workers * SLOT, np.int64)
+        return {"stop": (SLOT, np.int64), "steps": slots, "at_work": slots}
 
     def stop(self) -> None:
         """Asks all workers to stop at their next look."""
@@ -44,6 +47,7 @@ class Control:
         """Takes `stop` back, and sets all counters to zero, before the next command."""
         self._stop[0] = 0
         self._steps[:] = 0
+        self._at_work[::SLOT] = 1
 
     @property
     def stopped(self) -> bool:
@@ -58,6 +62,14 @@ class Control:
     def count(self, rank: int, steps: int) -> None:
         """Says how many steps a worker has done since the last `clear`."""
         self._steps[rank * SLOT] = steps
+
+    def finish(self, rank: int) -> None:
+        """Says that a worker has nothing left to do."""
+        self._at_work[rank * SLOT] = 0
+
+    def at_work(self) -> int:
+        """How many workers have not said that they have nothing left to do."""
+        return int(self._at_work.sum())
 
     def steps(self) -> int:
         """How many steps all workers have done since the last `clear`."""

@@ -47,8 +47,6 @@ class Problem(Protocol):
         self, shared: Arrays, share: tuple[int, int], first: bool, clock: Clock
     ) -> None: ...
 
-    def end_moments(self, shared: Arrays, share: tuple[int, int], count: int) -> None: ...
-
     def evaluate(self, shared: Arrays, data: str, begin: int, end: int) -> npt.NDArray[Any]: ...
 
     def size(self, data: str) -> int: ...
@@ -80,8 +78,11 @@ class Worker:
         self._order = np.empty(end - self._first, np.uint32)
         self._moments = 0
 
-    def learn(self, part: Part) -> float:
-        """Does this worker's share of a part of an epoch; the sum of the losses it met."""
+    def learn(self, part: Part) -> tuple[float, int]:
+        """Does this worker's share of a part of an epoch.
+
+        Returns the sum of the losses it met, and the moments of this epoch that it has added up.
+        """
         size = len(self._order)
         if part.begin == 0:
             self._moments = 0
@@ -101,13 +102,12 @@ class Worker:
                 self._add_moment(part)
             place = end
         self._sharing.finish()
-        if self._problem.moments and (part.end == 1 or place < stop):
-            self._end_moments(part)
-        return total
+        self._control.finish(self._rank)
+        return total, self._moments
 
     def _clock(self, part: Part) -> Clock:
-        workers = self._control.workers
-        return Clock(part.done + self._control.steps(), part.done, workers, part.eta0)
+        done = part.done + self._control.steps()
+        return Clock(done, part.done, max(1, self._control.at_work()), part.eta0)
 
     def _piece(self) -> int:
         """Units until the next look: so few that Ctrl-C is heard and all moments are had."""
@@ -116,17 +116,9 @@ class Worker:
 
     def _add_moment(self, part: Part) -> None:
         if self._problem.moments:
-            first = self._moments == 0
-            self._problem.add_moment(self._shared, self._slice(), first, self._clock(part))
+            share = self._rank, self._control.workers
+            self._problem.add_moment(self._shared, share, self._moments == 0, self._clock(part))
             self._moments += 1
-
-    def _end_moments(self, part: Part) -> None:
-        if not self._moments:  # stopped before the first
-            self._add_moment(part)
-        self._problem.end_moments(self._shared, self._slice(), self._moments)
-
-    def _slice(self) -> tuple[int, int]:
-        return self._rank, self._control.workers
 
     def evaluate(self, data: str) -> npt.NDArray[Any]:
         """This worker's share of the sums that the objective and the errors are made of."""

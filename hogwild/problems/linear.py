@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from hogwild.config import Config
 from hogwild.data.rows import Labels, Rows
+from hogwild.errors import DataError
 from hogwild.kernels import linear as kernels
 from hogwild.problems import losses, schedules
 from hogwild.problems.schedules import Clock
@@ -35,6 +36,8 @@ class LinearProblem:
     ) -> None:
         self.config = config
         self.labels = labels or rows.labels
+        if not len(rows):
+            raise DataError(f"{rows.name} has no rows to learn from")
         self.units = len(rows)
         self.nonzeros = rows.nonzeros
         self.columns = rows.columns
@@ -100,6 +103,23 @@ class LinearProblem:
         if left != 1.0:
             shared["weights"] *= np.float32(left)
 
+    def end_moments(self, shared: Arrays, counts: list[int]) -> None:
+        """Makes means of the sums, given how many moments each worker has added to its slice.
+
+        Where training stopped before the first moment, the weights as they are must do.
+        """
+        for rank, count in enumerate(counts):
+            part = self._slice(rank, len(counts))
+            for name, place in (("weights", part), ("intercept", slice(0, 1 if rank == 0 else 0))):
+                if count:
+                    shared["mean_" + name][place] /= np.float32(count)
+                else:
+                    shared["mean_" + name][place] = shared[name][place]
+
+    def _slice(self, rank: int, workers: int) -> slice:
+        """The columns that a worker has the mean of."""
+        return slice(self.columns * rank // workers, self.columns * (rank + 1) // workers)
+
     def learned(self, shared: Arrays) -> Arrays:
         """The weights and the intercept that training came to: views, not copies."""
         return {name: shared[self._learned + name] for name in ("weights", "intercept")}
@@ -149,25 +169,13 @@ class LinearProblem:
     def add_moment(self, shared: Arrays, share: tuple[int, int], first: bool, clock: Clock) -> None:
         """Adds this worker's slice of the weights, made whole, to that of their mean."""
         rank, workers = share
-        begin, end = self.columns * rank // workers, self.columns * (rank + 1) // workers
+        part = self._slice(rank, workers)
         left = self.left(clock.done, clock.since, clock.eta0)
-        kernels.add_scaled(
-            shared["weights"][begin:end],
-            left,
-            0.0 if first else 1.0,
-            shared["mean_weights"][begin:end],
-        )
+        keep = 0.0 if first else 1.0
+        kernels.add_scaled(shared["weights"][part], left, keep, shared["mean_weights"][part])
         if rank == 0:
             before = 0.0 if first else shared["mean_intercept"]
             shared["mean_intercept"][:] = before + shared["intercept"]
-
-    def end_moments(self, shared: Arrays, share: tuple[int, int], count: int) -> None:
-        """Makes a mean of the sum of so many moments."""
-        rank, workers = share
-        begin, end = self.columns * rank // workers, self.columns * (rank + 1) // workers
-        shared["mean_weights"][begin:end] /= np.float32(count)
-        if rank == 0:
-            shared["mean_intercept"] /= np.float32(count)
 
     def evaluate(self, shared: Arrays, data: str, begin: int, end: int) -> npt.NDArray[Any]:
         """The sum of the losses of some rows, and how many of them have the wrong sign."""
