@@ -30,7 +30,7 @@ def run(parsed: argparse.Namespace) -> int:
 
     check_output(parsed.output)
     rows, _ = rcv1(parsed.rows, parsed.columns, parsed.seed, first_row=parsed.first_row)
-    save(rows, parsed.output)
+    save(rows, parsed.output, index_base=1)  # as other programs expect of svmlight files
     print(
         f"{parsed.output}: {len(rows):,} rows, {rows.columns:,} columns, "
         f"{rows.nonzeros:,} non-zeros"

@@ -215,6 +215,7 @@ def _column_indices(
     indices: npt.NDArray[Any], columns: int, rows: Rows, name: str
 ) -> npt.NDArray[np.uint32]:
     """The indices as uint32. A negative one, seen as unsigned, is too large: one test for both."""
+    given = indices
     if indices.dtype == np.int32:
         indices = indices.view(np.uint32)
     elif indices.dtype != np.uint32:
@@ -225,7 +226,7 @@ def _column_indices(
     frozen = _frozen(indices, np.uint32)
     at = int(first_bad_index(frozen, columns))
     if at < len(frozen):
-        raise _index_error(int(indices.view(np.int32)[at]), at, columns, rows, name)
+        raise _index_error(int(given[at]), at, columns, rows, name)
     return frozen
 
 

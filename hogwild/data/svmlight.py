@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 20  # bytes parsed at a time
 FEW = 1 << 20  # values that are copied rather than moved in memory
+MAPPED = 1 << 26  # bytes; so much malloc always maps by itself, and can move without copying
 MOST_INDEX = 2**32 - 1
 
 # Written as the first line where the columns count from 0 but the first one is empty.
@@ -147,7 +148,8 @@ class _Lines:
             array.resize(needed + used // 16, refcheck=False)
             return array
         expected = int(1.1 * used / self.part_read) if self.part_read else used
-        longer = np.empty(needed + expected, array.dtype)
+        least = MAPPED // array.itemsize if self.line > 0 else 0
+        longer = np.empty(max(needed + expected, least), array.dtype)
         longer[:used] = array[:used]
         return longer
 

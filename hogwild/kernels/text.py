@@ -16,13 +16,10 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, register_jitable
+from numba.extending import intrinsic
 
-from hogwild.kernels.compile import inline, kernel
+from hogwild.kernels.compile import hot, inline, kernel
 from hogwild.kernels.primitives import U, readonly, writable
-
-# Like `inline`, but not left to LLVM's judgement, which here costs a third of the speed.
-hot = register_jitable(forceinline=True)
 
 PADDING = 16
 TAB, NEWLINE, RETURN, SPACE, COMMENT, PLUS, MINUS, POINT, COLON = b"\t\n\r #+-.:"
