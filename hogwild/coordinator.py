@@ -1,5 +1,6 @@
 """A training run: shard, schedule, run epochs, track convergence, stop, and say why."""
 
+import warnings
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -10,7 +11,7 @@ from hogwild import machine
 from hogwild.config import Config
 from hogwild.data.rows import Labels, Rows
 from hogwild.data.statistics import sharing
-from hogwild.errors import DataError, DivergenceError, WorkerError
+from hogwild.errors import DataError, DivergenceError, HogwildWarning, WorkerError
 from hogwild.parallel import processes
 from hogwild.parallel.interrupt import Interrupt
 from hogwild.parallel.memory import Arrays, shared_arrays
@@ -49,7 +50,7 @@ class Result:
         reason: why it stopped: epochs, converged, target, time or interrupted.
         trace: a dict for every epoch.
         header: what is true of the whole run: options, what was chosen, data, versions, machine.
-        warnings: what was left out or done otherwise than asked.
+        notes: what was left out or done otherwise than asked.
         state: for ``hogwild.train(rows, start=result.state)``, which goes on from here; None where
             a worker died.
     """
@@ -58,18 +59,25 @@ class Result:
     reason: str
     trace: list[Row]
     header: Row
-    warnings: list[str]
+    notes: list[str]
     state: State | None
 
 
 class Watcher:
     """Is told how a run goes; the command line's display is one."""
 
-    def start(self, header: Row, warnings: list[str]) -> None: ...
+    def note(self, text: str) -> None:
+        """Something was left out or done otherwise than asked."""
+        warnings.warn(text, HogwildWarning, stacklevel=2)
 
-    def tick(self, epoch: int, share: float, seconds: float) -> None: ...
+    def start(self, header: Row) -> None:
+        """Training begins, or begins anew."""
 
-    def epoch(self, row: Row) -> None: ...
+    def tick(self, epoch: int, share: float, seconds: float) -> None:
+        """Some time has passed in an epoch of which that share is done."""
+
+    def epoch(self, row: Row) -> None:
+        """An epoch is done."""
 
 
 class Run:
@@ -91,6 +99,7 @@ class Run:
         self.watcher = watcher
         self.trace: list[Row] = []
         self.header: Row = {}
+        self._notes: list[str] = []
         self._has_test = test is not None
         self._clock = Stopwatch()
         self._control: Control
@@ -113,6 +122,8 @@ class Run:
         self._eta0 = self._first_rate()
         self._clock.stop()
         self._set_start()
+        for text in self.problem.notes:
+            self._note(text)
         self._say_start()
         self._team = self._make_team()
         try:
@@ -151,6 +162,10 @@ class Run:
                     )
                 self._shared[name][:] = array
 
+    def _note(self, text: str) -> None:
+        self._notes.append(text)
+        self.watcher.note(text)
+
     def _say_start(self) -> None:
         chosen = {
             "loss": self.config.loss_name,
@@ -166,7 +181,7 @@ class Run:
             "nonzeros": self.rows.nonzeros,
         }
         self.header = trace_header(self.config.as_dict(), chosen, data)
-        self.watcher.start(self.header, self.problem.warnings)
+        self.watcher.start(self.header)
 
     # Epochs
 
@@ -183,7 +198,7 @@ class Run:
 
     def _start_over(self, eta0: float) -> None:
         self._eta0 = eta0
-        self.problem.warnings.append(
+        self._note(
             f"the rate found on a few rows was too large for all of them: started over at {eta0:g}"
         )
         self.trace.clear()
@@ -386,7 +401,7 @@ class Run:
         )
         last_weights = {name: self._shared[name].copy() for name in learned}
         state = State(last_weights, self._done, self._epoch, self._eta0) if self._whole else None
-        return Result(model, reason, self.trace, self.header, self.problem.warnings, state)
+        return Result(model, reason, self.trace, self.header, self._notes, state)
 
 
 def choose_workers(rows: Rows, config: Config) -> tuple[int, str]:

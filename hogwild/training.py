@@ -92,7 +92,7 @@ def _write(result: Result, model: PathLike | None, trace: PathLike | None) -> No
     if model is not None:
         _save_or_rescue(result, model)
     if trace is not None:
-        end = {"kind": "end", "reason": result.reason, "warnings": result.warnings}
+        end = {"kind": "end", "reason": result.reason, "notes": result.notes}
         records.write(trace, [result.header, *result.trace, end])
 
 

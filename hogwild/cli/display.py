@@ -21,7 +21,10 @@ class Lines(Watcher):
         self._drawn = 0.0
         self._shown = False
 
-    def start(self, header: Row, warnings: list[str]) -> None:
+    def note(self, text: str) -> None:
+        say(f"note: {text}")
+
+    def start(self, header: Row) -> None:
         chosen, options, data = header["chosen"], header["options"], header["data"]
         say(
             f"{data['name']}: {data['rows']:,} rows, {data['columns']:,} columns, "
@@ -37,8 +40,6 @@ class Lines(Watcher):
             f"{options['strategy']} with {workers} {'worker' if workers == 1 else 'workers'}: "
             f"{chosen['workers_why']}"
         )
-        for warning in warnings:
-            say(f"note: {warning}")
         say(HEAD)
 
     def tick(self, epoch: int, share: float, seconds: float) -> None:
@@ -77,7 +78,10 @@ class Lines(Watcher):
 class Json(Watcher):
     """For programs: the header, a row for each epoch, and the end, as JSON lines."""
 
-    def start(self, header: Row, warnings: list[str]) -> None:
+    def note(self, text: str) -> None:
+        _say_aside(text)
+
+    def start(self, header: Row) -> None:
         say(json.dumps(header))
 
     def epoch(self, row: Row) -> None:
@@ -85,11 +89,14 @@ class Json(Watcher):
 
     def end(self, result: Any) -> None:
         """The last row: why training stopped."""
-        say(json.dumps({"kind": "end", "reason": result.reason, "warnings": result.warnings}))
+        say(json.dumps({"kind": "end", "reason": result.reason, "notes": result.notes}))
 
 
 class Silent(Watcher):
-    """For nobody."""
+    """For nobody, but for what went otherwise than asked."""
+
+    def note(self, text: str) -> None:
+        _say_aside(text)
 
     def end(self, result: Any) -> None:
         pass
@@ -98,6 +105,10 @@ class Silent(Watcher):
 def say(text: str) -> None:
     """A line, at once."""
     print(text, flush=True)
+
+
+def _say_aside(text: str) -> None:
+    print(f"hogwild: {text}", file=sys.stderr)
 
 
 def _number(value: float | None, form: str) -> str:

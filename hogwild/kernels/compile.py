@@ -33,7 +33,7 @@ def inline(function: F) -> F:
 
 
 def hot(function: F) -> F:
-    """As `inline`, but not left to LLVM's judgement (which in `text.py` costs a third of the speed)."""
+    """As `inline`, whatever LLVM thinks of it (which in `text.py` costs a third of the speed)."""
     marked: F = register_jitable(forceinline=True)(function)
     return marked
 

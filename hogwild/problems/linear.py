@@ -42,7 +42,7 @@ class LinearProblem:
         self.nonzeros = rows.nonzeros
         self.columns = rows.columns
         self.seed = config.seed
-        self.warnings: list[str] = []
+        self.notes: list[str] = []
         self._rows = rows
         self._data = {"train": _arrays(rows, rows.targets(self.labels))}
         self._sizes = {"train": len(rows)}
@@ -64,7 +64,7 @@ class LinearProblem:
         if test.columns > self.columns:
             unseen = int(np.count_nonzero(test.indices >= self.columns))
             test = test.narrowed(self.columns)
-            self.warnings.append(
+            self.notes.append(
                 f"{test.name}: {unseen:,} values are in columns that training never saw; "
                 "they are ignored"
             )
