@@ -224,11 +224,10 @@ class Run:
         """One epoch; the sum of the losses met. A time limit may end it early."""
         online = 0.0
         parts = self._parts(eta0)
-        averaged_from = 0.5 if self._done == 0 else 0.0  # what comes first is far off
         self._clock.start()
         for number in range(parts):
             share = number / parts, (number + 1) / parts
-            online += self._learn_part(Part(self._epoch, *share, averaged_from, self._done, eta0))
+            online += self._learn_part(Part(self._epoch, *share, self._done, eta0))
             if self._control.stopped:
                 break
         self._clock.stop()
@@ -239,9 +238,10 @@ class Run:
         interrupt = Interrupt(self._control)
         answers = self._do("learn", part, interrupt, self._tick)
         online, moments = zip(*answers, strict=True)
-        self._fold(part.eta0)
-        if self.problem.moments and (part.end == 1 or self._control.stopped):
-            self.problem.end_moments(self._shared, list(moments))
+        with np.errstate(over="ignore", invalid="ignore"):  # told by `_check_finite`
+            self._fold(part.eta0)
+            if self.problem.moments and (part.end == 1 or self._control.stopped):
+                self.problem.end_moments(self._shared, list(moments), first=part.epoch == 1)
         self._whole = True
         if interrupt.happened:
             raise KeyboardInterrupt
@@ -295,6 +295,7 @@ class Run:
             "online_loss": online / max(1, steps),
             "rate": self.problem.rate(self._done, eta0),
             "rows": steps,
+            "weights": self.problem.taken(self._shared),
             "nonzeros_per_second": nonzeros / max(seconds, 1e-9),
         }
 

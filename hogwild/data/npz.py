@@ -123,16 +123,15 @@ def _matrix_format(arrays: _Arrays) -> str:
 
 
 def _index_base(arrays: _Arrays, wanted: str | int) -> int:
-    """The base that the file names, or 0. The columns themselves always count from 0 here."""
+    """What is wanted, or what the file names, or 0.
+
+    The columns themselves lie in their places here: the base is only the number that text would
+    give to the first of them, so a matrix fits to text of either base.
+    """
     base = int(arrays.get("index_base", INTEGERS, 0)) if "index_base" in arrays else 0
     if base not in (0, 1):
         raise DataError(f"{arrays.name}: 'index_base' is {base}; expected 0 or 1")
-    if wanted not in ("auto", base):
-        raise DataError(
-            f"{arrays.name}: its columns need no index_base={wanted}: they count from 0, and the "
-            f"first one is called {base}; leave the option out"
-        )
-    return base
+    return base if isinstance(wanted, str) else wanted
 
 
 def _shape(arrays: _Arrays) -> tuple[int, int]:

@@ -105,12 +105,13 @@ def learn(
         slope = slope_of(loss, score, target)
         t = done + stride * np.float64(i - begin + U(1))
         left = left_of(schedule, t, since, eta0, l2)
+        step = rate_of(schedule, t, eta0, l2)
+        whole_step = step / left  # need not wait for the slope, and the next row waits for that
         if slope != 0.0:
-            step = slope * rate_of(schedule, t, eta0, l2)
-            change = np.float32(step / left)
+            change = np.float32(slope * whole_step)
             for k in range(row_begin, row_end):
                 weights[indices[k]] -= change * values[k]  # races: an update may be lost
-            bias -= np.float32(step * intercept_share)
+            bias -= np.float32(slope * step * intercept_share)
         if (i - begin) % BLOCK == BLOCK - U(1):
             intercept[0] += bias - bias_before  # races, as above
             bias = intercept[0]
@@ -138,6 +139,33 @@ def evaluate(rows: Any, begin: Any, end: Any, weights: Any, intercept: Any, loss
         if (dot > np.float32(0)) != (target > 0.0):
             wrong += 1.0
     return total, wrong
+
+
+@kernel(
+    types.UniTuple(types.float64, 2)(
+        ROWS,
+        readonly(types.float32),
+        readonly(types.float32),
+        types.UniTuple(types.float32, 2),
+        types.int64,
+    )
+)
+def compare(rows: Any, weights: Any, others: Any, intercepts: Any, loss: Any) -> Any:
+    """Sum, and sum of squares, of the rows' losses with some weights less those with others."""
+    indptr, indices, values, targets = rows
+    total = 0.0
+    squares = 0.0
+    for row in range(U(0), U(targets.size)):
+        dot, other_dot = intercepts
+        for k in range(U(indptr[row]), U(indptr[row + U(1)])):
+            dot += weights[indices[k]] * values[k]
+            other_dot += others[indices[k]] * values[k]
+        target = np.float64(targets[row])
+        gain = value_of(loss, np.float64(dot), target)
+        gain -= value_of(loss, np.float64(other_dot), target)
+        total += gain
+        squares += gain * gain
+    return total, squares
 
 
 @kernel(

@@ -16,6 +16,8 @@ from hogwild.parallel.strategies import STRATEGIES
 from hogwild.parallel.team import Control
 from hogwild.problems.schedules import Clock
 
+LATE = 0.75  # of an epoch: what comes then is in both means of the weights
+
 Order = npt.NDArray[np.uint32]
 
 
@@ -26,7 +28,6 @@ class Part:
     epoch: int
     begin: float  # from this share of each worker's units
     end: float  # to this one
-    averaged_from: float  # the mean of the weights is taken from this share on
     done: int
     eta0: float
 
@@ -36,7 +37,7 @@ class Problem(Protocol):
 
     units: int  # examples to learn from
     chunk: int  # units between two looks at the control
-    moments: int  # of an epoch, at which the weights are added to their mean; 0: no mean is taken
+    moments: int  # of an epoch, at which the weights are added to a mean; 0: none is taken
     seed: int
 
     def shuffle(self, order: Order, first: int, seed: int) -> None: ...
@@ -44,7 +45,7 @@ class Problem(Protocol):
     def learn(self, weights: Arrays, order: Order, begin: int, end: int, clock: Clock) -> float: ...
 
     def add_moment(
-        self, shared: Arrays, share: tuple[int, int], first: bool, clock: Clock
+        self, shared: Arrays, share: tuple[int, int], late: bool, first: bool, clock: Clock
     ) -> None: ...
 
     def evaluate(self, shared: Arrays, data: str, begin: int, end: int) -> npt.NDArray[Any]: ...
@@ -76,16 +77,16 @@ class Worker:
         self._sharing = STRATEGIES[strategy].make(shared, rank, control.workers)
         self._first, end = share_of(problem.units, control.workers, rank)
         self._order = np.empty(end - self._first, np.uint32)
-        self._moments = 0
+        self._moments = [0, 0]  # in this epoch, before its last quarter and in it
 
-    def learn(self, part: Part) -> tuple[float, int]:
+    def learn(self, part: Part) -> tuple[float, tuple[int, ...]]:
         """Does this worker's share of a part of an epoch.
 
         Returns the sum of the losses it met, and the moments of this epoch that it has added up.
         """
         size = len(self._order)
         if part.begin == 0:
-            self._moments = 0
+            self._moments = [0, 0]
             seed = seed_of(self._problem.seed, part.epoch, self._rank)
             self._problem.shuffle(self._order, self._first, seed)
         total = 0.0
@@ -98,12 +99,11 @@ class Worker:
             )
             self._control.count(self._rank, end - first)
             self._sharing.exchange()
-            if end > size * part.averaged_from:
-                self._add_moment(part)
+            self._add_moment(part, late=end > LATE * size)
             place = end
         self._sharing.finish()
         self._control.finish(self._rank)
-        return total, self._moments
+        return total, tuple(self._moments)
 
     def _clock(self, part: Part) -> Clock:
         done = part.done + self._control.steps()
@@ -114,11 +114,12 @@ class Worker:
         moments = max(1, self._problem.moments)
         return max(1, min(self._problem.chunk, -(-len(self._order) // moments)))
 
-    def _add_moment(self, part: Part) -> None:
+    def _add_moment(self, part: Part, late: bool) -> None:
         if self._problem.moments:
             share = self._rank, self._control.workers
-            self._problem.add_moment(self._shared, share, self._moments == 0, self._clock(part))
-            self._moments += 1
+            first = self._moments[late] == 0
+            self._problem.add_moment(self._shared, share, late, first, self._clock(part))
+            self._moments[late] += 1
 
     def evaluate(self, data: str) -> npt.NDArray[Any]:
         """This worker's share of the sums that the objective and the errors are made of."""

@@ -3,8 +3,7 @@
 The intercept is not penalised. It learns like a column that holds a typical value of the data.
 """
 
-import math
-from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,17 +14,18 @@ from hogwild.data.rows import Labels, Rows
 from hogwild.errors import DataError
 from hogwild.kernels import linear as kernels
 from hogwild.problems import losses, schedules
+from hogwild.problems.sample import Sample
 from hogwild.problems.schedules import Clock
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 CHUNK_NONZEROS = 4_000_000  # some milliseconds of work
-MOMENTS = 64  # at most, of an epoch, that the mean of the weights is taken over
-MEAN_COST = 0.5  # weights added to the mean, per non-zero visited: some 3 % of the time
+MOMENTS = 64  # at most, of an epoch, that means of the weights are taken over
+MEAN_COST = 0.5  # weights added to a mean, per non-zero visited: some 3 % of the time
+# What training may have come to: the last weights, their mean over the last quarter of an epoch, or
+# over all of it. Which is best depends on how noisy the steps are, against how far there is to go.
+CANDIDATES = ("", "tail_", "whole_")
 AHEAD_NONZEROS = 320  # how far ahead rows are fetched into the cache
-SAMPLE_ROWS = 4000  # rows to try rates on, and as many others to judge them by
-SAMPLE_NONZEROS = 500_000
-FEW_COLUMNS = 1 << 20  # with more, the sample is renumbered to its own columns
 
 
 class LinearProblem:
@@ -57,7 +57,6 @@ class LinearProblem:
         self._loss = losses.code(config.loss_name)
         self._schedule = schedules.code(config.schedule)
         self._intercept_share = _intercept_share(rows) if config.intercept else 0.0
-        self._learned = "mean_" if config.average else ""
 
     def _test_arrays(self, test: Rows) -> tuple[npt.NDArray[Any], ...]:
         targets = test.targets(self.labels)
@@ -74,10 +73,10 @@ class LinearProblem:
 
     def shared(self) -> dict[str, tuple[int, Any]]:
         """The arrays that all workers share."""
-        arrays = {"weights": (self.columns, np.float32), "intercept": (1, np.float32)}
-        if self.config.average:
-            arrays |= {"mean_" + name: wanted for name, wanted in arrays.items()}
-        return arrays
+        learned = {"weights": (self.columns, np.float32), "intercept": (1, np.float32)}
+        prefixes = CANDIDATES if self.config.average else CANDIDATES[:1]
+        arrays = {prefix + name: wanted for prefix in prefixes for name, wanted in learned.items()}
+        return arrays | {"chosen": (1, np.int64)}
 
     def prepare(self) -> None:
         """Compiles, or loads, all that the workers will call."""
@@ -103,18 +102,35 @@ class LinearProblem:
         if left != 1.0:
             shared["weights"] *= np.float32(left)
 
-    def end_moments(self, shared: Arrays, counts: list[int]) -> None:
-        """Makes means of the sums, given how many moments each worker has added to its slice.
+    def end_moments(self, shared: Arrays, counts: list[tuple[int, int]], first: bool) -> None:
+        """Makes means of the sums, and chooses among them and the last weights.
 
-        Where training stopped before the first moment, the weights as they are must do.
+        Of each worker it is given how many moments it has added to its slice, before the last
+        quarter and within it. Where there were none, the weights as they are must do. In the first
+        epoch, whose beginning is far off, the mean over all of it is not expected to be best.
         """
-        for rank, count in enumerate(counts):
+        for rank, (early, late) in enumerate(counts):
             part = self._slice(rank, len(counts))
             for name, place in (("weights", part), ("intercept", slice(0, 1 if rank == 0 else 0))):
-                if count:
-                    shared["mean_" + name][place] /= np.float32(count)
-                else:
-                    shared["mean_" + name][place] = shared[name][place]
+                whole, tail = shared["whole_" + name][place], shared["tail_" + name][place]
+                if not late:
+                    tail[:] = shared[name][place]
+                if not early:
+                    whole[:] = 0
+                whole += tail
+                whole /= np.float32(early + max(late, 1))
+                tail /= np.float32(max(late, 1))
+        default = CANDIDATES.index("tail_" if first else "whole_")
+        shared["chosen"][0] = self._best_candidate(shared, default)
+
+    def _best_candidate(self, shared: Arrays, default: int) -> int:
+        """The default, unless another is better beyond doubt on a few rows."""
+        points = [
+            (shared[prefix + "weights"], shared[prefix + "intercept"][0]) for prefix in CANDIDATES
+        ]
+        gains = [self._sample.sure_gain(points[default], point) for point in points]
+        gains[default] = 0.0
+        return int(np.argmax(gains))
 
     def _slice(self, rank: int, workers: int) -> slice:
         """The columns that a worker has the mean of."""
@@ -122,18 +138,25 @@ class LinearProblem:
 
     def learned(self, shared: Arrays) -> Arrays:
         """The weights and the intercept that training came to: views, not copies."""
-        return {name: shared[self._learned + name] for name in ("weights", "intercept")}
+        prefix = CANDIDATES[shared["chosen"][0]]
+        return {name: shared[prefix + name] for name in ("weights", "intercept")}
+
+    def taken(self, shared: Arrays) -> str:
+        """Which of the candidates `learned` gives, as a word for the trace."""
+        return ("last", "tail mean", "whole mean")[shared["chosen"][0]]
 
     def objective(self, shared: Arrays, mean_loss: float) -> float:
         """The objective, given the mean loss at the same weights."""
         weights = self.learned(shared)["weights"]
         return 0.5 * self.config.l2 * float(kernels.squared_norm(weights)) + mean_loss
 
+    @cached_property
+    def _sample(self) -> Sample:
+        return Sample(self._rows, self._data["train"][3], self.config, self._intercept_share)
+
     def find_rate(self) -> float:
-        """A first rate: the best of some, tried on a few rows and judged by the loss on others."""
-        targets = self._data["train"][3]
-        sample = _Sample(self._rows, targets, self.config, self._intercept_share)
-        return best_rate(sample.objective, sample.guess())
+        """A first rate: the best of some, tried on a few rows."""
+        return self._sample.best_rate()
 
     # What the workers ask
 
@@ -166,16 +189,19 @@ class LinearProblem:
             )
         )
 
-    def add_moment(self, shared: Arrays, share: tuple[int, int], first: bool, clock: Clock) -> None:
-        """Adds this worker's slice of the weights, made whole, to that of their mean."""
+    def add_moment(
+        self, shared: Arrays, share: tuple[int, int], late: bool, first: bool, clock: Clock
+    ) -> None:
+        """Adds this worker's slice of the weights, made whole, to a sum; the first begins it."""
         rank, workers = share
         part = self._slice(rank, workers)
         left = self.left(clock.done, clock.since, clock.eta0)
+        sums = "tail_" if late else "whole_"
         keep = 0.0 if first else 1.0
-        kernels.add_scaled(shared["weights"][part], left, keep, shared["mean_weights"][part])
+        kernels.add_scaled(shared["weights"][part], left, keep, shared[sums + "weights"][part])
         if rank == 0:
-            before = 0.0 if first else shared["mean_intercept"]
-            shared["mean_intercept"][:] = before + shared["intercept"]
+            before = 0.0 if first else shared[sums + "intercept"]
+            shared[sums + "intercept"][:] = before + shared["intercept"]
 
     def evaluate(self, shared: Arrays, data: str, begin: int, end: int) -> npt.NDArray[Any]:
         """The sum of the losses of some rows, and how many of them have the wrong sign."""
@@ -200,75 +226,3 @@ def _intercept_share(rows: Rows) -> float:
         return 1.0
     typical = float(np.median(np.abs(rows.values[: 1 << 16])))
     return max(1e-6, min(typical, typical**2 * rows.nonzeros / len(rows)))
-
-
-def best_rate(objective: Callable[[float], float], guess: float) -> float:
-    """Doubles, else halves, the guess for as long as that lowers the objective (after Bottou).
-
-    One rise is stepped over: on a sample the objective is not smooth.
-    """
-    best = (objective(guess), guess)
-    for factor in (2.0, 0.5):
-        rate, rises = guess, 0
-        start = best
-        while rises < 2 and 1e-12 < rate < 1e12:
-            rate *= factor
-            tried = (objective(rate), rate)
-            rises = 0 if tried < best else rises + 1
-            best = min(best, tried)
-        if best < start:
-            break
-    return best[1]
-
-
-class _Sample:
-    """A few rows to learn from and a few others to judge by."""
-
-    def __init__(
-        self,
-        rows: Rows,
-        targets: npt.NDArray[np.float32],
-        config: Config,
-        intercept_share: float,
-    ) -> None:
-        mean_length = max(1.0, rows.nonzeros / len(rows))
-        most = max(16, min(2 * SAMPLE_ROWS, int(2 * SAMPLE_NONZEROS / mean_length)))
-        picker = np.random.default_rng(config.seed)
-        chosen = picker.choice(len(rows), min(len(rows), most), replace=False)
-        rows = rows.take(chosen)
-        if rows.columns > FEW_COLUMNS:
-            used, renumbered = np.unique(rows.indices, return_inverse=True)
-            rows = Rows.from_arrays(rows.indptr, renumbered, rows.values, max(1, len(used)))
-        self._data = _arrays(rows, targets[chosen])
-        self._rows = rows
-        self._config = config
-        self._intercept_share = intercept_share
-        # With very few rows, the same ones must do for both
-        half = len(rows) // 2
-        self._learned, self._judged = (half, half) if half >= 8 else (len(rows), 0)
-
-    def guess(self) -> float:
-        """One over the mean squared length of a row, as a power of two."""
-        mean_square = float(np.sum(self._rows.values.astype(np.float64) ** 2)) / len(self._rows)
-        nearest = 2.0 ** round(-math.log2(mean_square)) if mean_square else 1.0
-        return min(1e6, max(1e-9, nearest))
-
-    def objective(self, rate: float) -> float:
-        """The objective on the rows to judge by, after learning from the others at this rate."""
-        config = self._config
-        loss = losses.code(config.loss_name)
-        weights = np.zeros(self._rows.columns, np.float32)
-        intercept = np.zeros(1, np.float32)
-        count = self._learned
-        order = np.arange(count, dtype=np.uint32)
-        plan = (schedules.code(config.schedule), rate, config.l2, self._intercept_share)
-        with np.errstate(all="ignore"):
-            kernels.learn(
-                self._data, order, 0, count, 8, weights, intercept, loss, plan, (0.0, 0.0, 1.0)
-            )
-            left = schedules.SCHEDULES[config.schedule].left(float(count), 0.0, rate, config.l2)
-            weights *= np.float32(left)
-            size = len(self._rows)
-            total, _ = kernels.evaluate(self._data, self._judged, size, weights, intercept[0], loss)
-            value = 0.5 * config.l2 * kernels.squared_norm(weights) + total / (size - self._judged)
-        return float(value) if np.isfinite(value) else float("inf")

@@ -202,11 +202,12 @@ def test_indices_of_other_formats_are_checked_before_scipy_trusts_them(file: Pat
         load(file)
 
 
-def test_an_index_base_that_does_not_fit_is_refused(file: Path) -> None:
+def test_a_matrix_fits_to_text_of_either_base(file: Path) -> None:
     save(Rows(X, Y), file)
-    assert load(file, index_base=0).index_base == 0
-    with pytest.raises(DataError, match="need no index_base=1: they count from 0"):
-        load(file, index_base=1)
+    for base in (0, 1):
+        rows = load(file, index_base=base)
+        assert rows.index_base == base
+        np.testing.assert_array_equal(rows.to_scipy().toarray(), load(file).to_scipy().toarray())
 
 
 def test_damaged_files(file: Path) -> None:

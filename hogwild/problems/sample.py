@@ -1,0 +1,109 @@
+"""A few rows, on which to try rates and to compare weights, for next to nothing."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.config import Config
+from hogwild.data.rows import Rows
+from hogwild.kernels import linear as kernels
+from hogwild.problems import losses, schedules
+
+NONZEROS = 1_000_000  # about, in the sample
+TRIED = 8000  # rows, at most, to try rates on
+DOUBT = 2.0  # standard errors that a gain on the sample must be to be believed
+FEW_COLUMNS = 1 << 20  # with more, the sample is renumbered to its own columns
+
+
+Point = tuple[npt.NDArray[np.float32], np.float32]  # weights and intercept
+
+
+class Sample:
+    """A few rows, drawn at random."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        targets: npt.NDArray[np.float32],
+        config: Config,
+        intercept_share: float,
+    ) -> None:
+        mean_length = max(1.0, rows.nonzeros / len(rows))
+        most = max(16, int(NONZEROS / mean_length))
+        picker = np.random.default_rng(config.seed)
+        chosen = picker.choice(len(rows), min(len(rows), most), replace=False)
+        rows = rows.take(chosen)
+        self._used: npt.NDArray[np.uint32] | None = None
+        if rows.columns > FEW_COLUMNS:
+            self._used, renumbered = np.unique(rows.indices, return_inverse=True)
+            rows = Rows.from_arrays(rows.indptr, renumbered, rows.values, max(1, len(self._used)))
+        self._data = rows.indptr, rows.indices, rows.values, targets[chosen]
+        self._rows = rows
+        self._config = config
+        self._loss = losses.code(config.loss_name)
+        self._intercept_share = intercept_share
+
+    def sure_gain(self, present: Point, other: Point) -> float:
+        """By how much the objective is lower at another point, less what may well be chance."""
+        known = [w if self._used is None else w[self._used] for w, _ in (present, other)]
+        intercepts = present[1], other[1]
+        total, squares = kernels.compare(self._data, *known, intercepts, self._loss)
+        size = len(self._rows)
+        mean = total / size
+        chance = DOUBT * math.sqrt(max(0.0, squares / size - mean**2) / size)
+        norms = [float(kernels.squared_norm(weights)) for weights, _ in (present, other)]
+        gain = float(mean) + 0.5 * self._config.l2 * (norms[0] - norms[1]) - chance
+        return gain if math.isfinite(gain) else -math.inf
+
+    def best_rate(self) -> float:
+        """A first rate: learned with on one half of the sample, and judged on the other."""
+        return best_rate(self._objective_after, self._guess())
+
+    def _guess(self) -> float:
+        """One over the mean squared length of a row, as a power of two."""
+        mean_square = float(np.sum(self._rows.values.astype(np.float64) ** 2)) / len(self._rows)
+        nearest = 2.0 ** round(-math.log2(mean_square)) if mean_square else 1.0
+        return min(1e6, max(1e-9, nearest))
+
+    def _objective_after(self, rate: float) -> float:
+        """The objective on the one half, after learning from the other at this rate."""
+        config = self._config
+        weights = np.zeros(self._rows.columns, np.float32)
+        intercept = np.zeros(1, np.float32)
+        size = min(len(self._rows), TRIED)
+        # With very few rows, the same ones must do for both
+        count, judged = (size // 2, size // 2) if size >= 16 else (size, 0)
+        order = np.arange(count, dtype=np.uint32)
+        plan = (schedules.code(config.schedule), rate, config.l2, self._intercept_share)
+        start = (0.0, 0.0, 1.0)
+        with np.errstate(all="ignore"):
+            kernels.learn(
+                self._data, order, 0, count, 8, weights, intercept, self._loss, plan, start
+            )
+            left = schedules.SCHEDULES[config.schedule].left(float(count), 0.0, rate, config.l2)
+            weights *= np.float32(left)
+            value = 0.5 * config.l2 * float(kernels.squared_norm(weights))
+            total, _ = kernels.evaluate(self._data, judged, size, weights, intercept[0], self._loss)
+            value += float(total) / (size - judged)
+        return value if math.isfinite(value) else math.inf
+
+
+def best_rate(objective: Callable[[float], float], guess: float) -> float:
+    """Doubles, else halves, the guess for as long as that lowers the objective (after Bottou).
+
+    One rise is stepped over: on a sample the objective is not smooth.
+    """
+    best = (objective(guess), guess)
+    for factor in (2.0, 0.5):
+        rate, rises = guess, 0
+        start = best
+        while rises < 2 and 1e-12 < rate < 1e12:
+            rate *= factor
+            tried = (objective(rate), rate)
+            rises = 0 if tried < best else rises + 1
+            best = min(best, tried)
+        if best < start:
+            break
+    return best[1]
