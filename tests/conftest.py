@@ -1,9 +1,14 @@
 """What holds for all tests together: nothing that hogwild started, or made, is left over."""
 
+import os
 from pathlib import Path
 
 import psutil
 import pytest
+
+# For numpy, which is imported later: on busy cores its threads wait for each other, a hundred
+# times as long as the work takes
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 SHARED_MEMORY = Path("/dev/shm")
 JOBLIB = ("joblib", "sem.loky")

@@ -71,21 +71,22 @@ def learn(X, y, order, plan, w, b, times):
 
 
 def train(X, y, orders, plan, moments, beta=1.0):
-    """An epoch for each order. The mean of w and b over the last epoch's moments, and the last.
+    """An epoch for each order, and what it may have come to: pairs w, b.
 
-    An epoch is cut into `moments` pieces; what w and b are at the end of each counts, but for
-    those of the first half of the first epoch.
+    The last ones, and the means of those at the ends of the pieces of the last epoch, which is cut
+    into `moments` pieces: all of them, and those that end in its last quarter.
     """
     loss, schedule, eta0, l2, share = plan
-    rows, w, b = len(y), np.zeros(X.shape[1]), 0.0
+    rows, size, w, b = len(y), -(-len(y) // moments), np.zeros(X.shape[1]), 0.0
     for epoch, order in enumerate(orders):
-        kept = []
-        for begin in range(0, rows, -(-rows // moments)):
-            piece = order[begin : begin + -(-rows // moments)]
+        now, kept = (loss, schedule, eta0 * beta**epoch, l2, share), []
+        for begin in range(0, rows, size):
+            piece = order[begin : begin + size]
             times = epoch * rows + begin + np.arange(len(piece) + 1.0)
-            w, b, _ = learn(
-                X, y, piece, (loss, schedule, eta0 * beta**epoch, l2, share), w, b, times
-            )
-            if epoch > 0 or begin + len(piece) > rows / 2:
-                kept.append((w, b))
-    return tuple(sum(part) / len(kept) for part in zip(*kept, strict=True)), (w, b)
+            w, b, _ = learn(X, y, piece, now, w, b, times)
+            kept.append((w, b))
+    late = kept[-sum(min(begin + size, rows) > 0.75 * rows for begin in range(0, rows, size)) :]
+    means = [
+        tuple(sum(part) / len(some) for part in zip(*some, strict=True)) for some in (late, kept)
+    ]
+    return {"last": (w, b), "tail mean": means[0], "whole mean": means[1]}

@@ -4,6 +4,8 @@ import math
 import mmap
 import sys
 from itertools import pairwise
+from threading import Thread
+from time import sleep
 
 import numpy as np
 import pytest
@@ -25,7 +27,7 @@ def random_rows(rows, columns=20, seed=0):
     dense = random.normal(size=(rows, columns)) * (random.random((rows, columns)) < 0.25)
     X = dense.astype(np.float32)
     X[:: rows // 4] = 0
-    y = np.sign(X @ random.normal(size=columns) + 0.5 * random.normal(size=rows))
+    y = np.sign(X @ random.normal(size=columns) + 0.5 * random.normal(size=rows) + 0.3)
     indptr = np.concatenate([[0], np.cumsum(np.count_nonzero(X, axis=1))]).astype(np.uint64)
     columns_of = np.nonzero(X)[1].astype(np.uint32)
     return (indptr, columns_of, X[X != 0], y.astype(np.float32)), X.astype(np.float64)
@@ -124,27 +126,23 @@ def test_fetching_ahead_changes_nothing(ahead):
     assert found[0] == found[1]
 
 
-def test_what_other_workers_do_to_the_intercept_is_kept():
-    """The intercept is exchanged by differences: what stands there in the end is added to."""
-    rows, _ = random_rows(8)
-    changes = []
-    for before in (0.0, 2.0**-10):
-        intercept = np.array([before], np.float32)
-        plan, weights = (1, 2.0**-12, 0.0, 1.0), np.zeros(20, np.float32)
-        kernels.learn(
-            rows,
-            np.arange(8, dtype=np.uint32),
-            0,
-            8,
-            8,
-            weights,
-            intercept,
-            0,
-            plan,
-            clock(0, 0, 1),
-        )
-        changes.append(intercept[0] - before)
-    assert changes[0] == changes[1] == rows[3].sum() * 2.0**-12
+def test_what_another_worker_does_to_the_intercept_meanwhile_is_kept():
+    """It is exchanged by differences. One write among thousands may be lost: that is Hogwild!."""
+    nothing = np.zeros(0, np.float32)
+    rows = np.zeros(2, np.uint64), nothing.astype(np.uint32), nothing, np.ones(1, np.float32)
+    order = np.zeros(20_000_000, np.uint32)  # one empty row, for a tenth of a second
+    intercept = np.full(1, 5, np.float32)  # no slope: the margin is far beyond 1
+    args = nothing, intercept, 0, (1, 1.0, 0.0, 1.0), clock(0, 0, 1)
+    worker = Thread(target=kernels.learn, args=(rows, order, 0, len(order), 8, *args))
+    worker.start()
+    meanwhile = 0
+    while worker.is_alive():
+        intercept[0] += 1
+        meanwhile += worker.is_alive()
+        sleep(1e-4)
+    worker.join()
+    assert meanwhile > 5
+    assert 0.9 * meanwhile <= intercept[0] - 5 <= meanwhile + 1
 
 
 @pytest.mark.parametrize("loss", losses.LOSSES)
@@ -159,10 +157,22 @@ def test_evaluate_against_numpy(loss):
         assert wrong == np.count_nonzero((score > 0) != (y > 0))
 
 
+@pytest.mark.parametrize("loss", losses.LOSSES)
+def test_compare_against_numpy(loss):
+    rows, X = random_rows(LONG)
+    y, pair, biases = rows[3].astype(float), (random_weights(), random_weights(seed=3)), (0.25, -1)
+    one, other = (
+        reference.value(loss, X @ w.astype(float) + b, y) for w, b in zip(pair, biases, strict=True)
+    )
+    found = kernels.compare(rows, *pair, tuple(map(np.float32, biases)), losses.code(loss))
+    expected = np.sum(one - other), np.sum((one - other) ** 2)
+    np.testing.assert_allclose(found, expected, 1e-5, 1e-4)
+
+
 def test_a_score_of_zero_counts_as_negative():
     rows, _ = random_rows(LONG)
     _, wrong = kernels.evaluate(rows, 0, LONG, np.zeros(20, np.float32), np.float32(0), 0)
-    assert wrong == np.count_nonzero(rows[3] > 0)
+    assert wrong == np.count_nonzero(rows[3] > 0) != np.count_nonzero(rows[3] < 0)
 
 
 def test_scores_against_numpy_with_columns_that_the_model_lacks():
@@ -216,8 +226,10 @@ def call(function):
     function(kernels.add_scaled)(weights, np.float32(0.5), np.float32(0.25), sums)
     function(kernels.scores)(*rows[:3], weights[:15], np.float32(0.5), out)
     evaluated = function(kernels.evaluate)(rows, 5, 50, weights, np.float32(0.5), 2)
+    pair = random_weights(), random_weights(seed=3), (np.float32(0.5), np.float32(-1))
+    compared = function(kernels.compare)(rows, *pair, 2)
     norm = function(kernels.squared_norm)(weights)
-    return order, weights, intercept, total, sums, out, evaluated, norm
+    return order, weights, intercept, total, sums, out, evaluated, compared, norm
 
 
 def test_compiled_kernels_do_what_their_python_source_does(monkeypatch):
@@ -314,6 +326,15 @@ def test_a_kernel_has_one_signature_and_other_types_are_refused(name):
     assert kernel.compiled.signatures == before
 
 
+def test_so_it_is_where_no_folder_for_compiled_kernels_can_be_had(monkeypatch):
+    monkeypatch.setattr("hogwild.kernels.compile.cache_folder", lambda: None)
+    norm = kernels.squared_norm
+    kernel = Kernel(norm.function, norm.signature, norm.fast)
+    assert kernel(np.ones(9, np.float32)) == 9
+    with pytest.raises(TypeError):
+        kernel(np.ones(9))
+
+
 def test_arrays_of_another_type_order_or_without_leave_to_write_are_refused():
     with pytest.raises(TypeError):
         kernels.squared_norm(np.ones(8, np.float64))
@@ -345,12 +366,13 @@ def huge(length, dtype):
 
 @pytest.mark.parametrize("nonzeros", [2**31 + 64, 2**32 + 64])
 def test_more_nonzeros_than_32_bits_can_count(nonzeros):
-    """Three rows: two of three values each, and between them one that is never visited."""
+    """Three rows: two of three values each, and between them one that must not be visited."""
     indices, values = huge(nonzeros, np.uint32), huge(nonzeros, np.float32)
     indptr = np.array([0, 3, nonzeros - 3, nonzeros], np.uint64)
     for begin, columns in [(0, [0, 2, 4]), (nonzeros - 3, [1, 2, 5])]:
         indices[begin : begin + 3] = columns
         values[begin : begin + 3] = [1, 2, 3]
+    values[[3, (nonzeros - 3) % 2**31, nonzeros - 4]] = np.nan
     targets = np.array([1, 1, -1], np.float32)
     rows = indptr, indices, values, targets
     weights, intercept = np.zeros(6, np.float32), np.zeros(1, np.float32)

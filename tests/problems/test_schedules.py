@@ -112,18 +112,21 @@ def test_the_kernel_leaves_the_weights_of_rows_without_slope_as_they_are(name):
     assert intercept[0] == 0
 
 
-@pytest.mark.parametrize("l2", [1e-3, 0.2, 0.4], ids=["little", "much", "folded within an epoch"])
+@pytest.mark.parametrize("least_left", [1e-12, 1e-2], ids=["whole epochs", "epochs in parts"])
+@pytest.mark.parametrize("l2", [1e-3, 0.2], ids=["little", "much"])
 @pytest.mark.parametrize("workers", [1, 3])
-def test_training_on_rows_without_slope_leaves_exactly_what_the_schedule_says(name, l2, workers):
-    epochs, eta0 = 1 if l2 > 0.3 else 2, 1.0
-    start = State({"weights": FAR, "intercept": np.zeros(1, np.float32)}, 0, eta0)
-    options = {"schedule": name, "eta0": eta0, "l2": l2, "epochs": epochs, "workers": workers}
+def test_training_on_rows_without_slope_leaves_exactly_what_the_schedule_says(
+    name, l2, workers, least_left, monkeypatch
+):
+    monkeypatch.setattr("hogwild.coordinator.LEAST_LEFT", least_left)
+    start = State({"weights": FAR, "intercept": np.zeros(1, np.float32)}, 0, 0, 1.0)
+    options = {"schedule": name, "eta0": 1.0, "l2": l2, "epochs": 2, "workers": workers}
     result = hogwild.train(
         satisfied_rows(), start=start, average=False, backend="thread", tol=0, **options
     )
     left = 1.0
-    for epoch in range(1, epochs + 1):
-        plan = eta0 * Config(schedule=name).backoff(epoch), l2
+    for epoch in (1, 2):
+        plan = Config(schedule=name).backoff(epoch), l2
         left *= SCHEDULES[name].left(ROWS * epoch, ROWS * (epoch - 1), *plan)
     assert left < 1
     np.testing.assert_allclose(result.model.weights, FAR * left, 1e-5)
