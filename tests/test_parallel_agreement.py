@@ -128,21 +128,8 @@ def one_after_the_other(rows, workers, config):
     return [shared[name] for name in candidates if name in shared], control.steps()
 
 
-FORWARD = pytest.mark.xfail(
-    strict=True, reason="a moment is taken at the steps done, of weights that are ahead of them"
-)
-
-
-@pytest.mark.parametrize(
-    ("schedule", "average"),
-    [
-        pytest.param(
-            name, average, marks=[FORWARD] if average and name in ("constant", "backoff") else []
-        )
-        for name in SCHEDULES
-        for average in (False, True)
-    ],
-)
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("schedule", SCHEDULES)
 def test_workers_that_do_not_keep_pace_still_make_steps_of_the_right_size(schedule, average):
     """Each row has a column of its own and is met once: its weight is at most the rate."""
     size, workers = 2000, 2

@@ -18,6 +18,8 @@ from hogwild.problems.schedules import Clock
 
 LATE = 0.75  # of an epoch: what comes then is in both means of the weights
 
+FEWEST = 16  # units in a piece: with fewer, the looks would take most of the time
+
 Order = npt.NDArray[np.uint32]
 
 
@@ -39,6 +41,9 @@ class Problem(Protocol):
     chunk: int  # units between two looks at the control
     moments: int  # of an epoch, at which the weights are added to a mean; 0: none is taken
     seed: int
+
+    def pace(self, clock: Clock) -> int:
+        """Steps in which the schedule does not go far."""
 
     def shuffle(self, order: Order, first: int, seed: int) -> None: ...
 
@@ -93,10 +98,9 @@ class Worker:
         place = first = int(size * part.begin)
         stop = int(size * part.end)
         while place < stop and self._control.goes_on():
-            end = min(place + self._piece(), stop)
-            total += self._problem.learn(
-                self._sharing.weights, self._order, place, end, self._clock(part)
-            )
+            clock = self._clock(part)
+            end = min(place + self._piece(clock), stop)
+            total += self._problem.learn(self._sharing.weights, self._order, place, end, clock)
             self._control.count(self._rank, end - first)
             self._sharing.exchange()
             self._add_moment(part, late=end > LATE * size)
@@ -109,10 +113,17 @@ class Worker:
         done = part.done + self._control.steps()
         return Clock(done, part.done, max(1, self._control.at_work()), part.eta0)
 
-    def _piece(self) -> int:
-        """Units until the next look: so few that Ctrl-C is heard and all moments are had."""
+    def _piece(self, clock: Clock) -> int:
+        """Units until the next look: so few that Ctrl-C is heard and all moments are had.
+
+        Until then a worker takes it that the others keep pace, so with others the schedule must not
+        go far meanwhile.
+        """
         moments = max(1, self._problem.moments)
-        return max(1, min(self._problem.chunk, -(-len(self._order) // moments)))
+        piece = min(self._problem.chunk, -(-len(self._order) // moments))
+        if clock.stride > 1:
+            piece = min(piece, max(FEWEST, self._problem.pace(clock) // clock.stride))
+        return max(1, piece)
 
     def _add_moment(self, part: Part, late: bool) -> None:
         if self._problem.moments:

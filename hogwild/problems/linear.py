@@ -19,6 +19,7 @@ from hogwild.problems.schedules import Clock
 
 Arrays = dict[str, npt.NDArray[Any]]
 
+PACE = 0.25  # of the weights: what the penalty may take until workers look at each other again
 CHUNK_NONZEROS = 4_000_000  # some milliseconds of work
 MOMENTS = 64  # at most, of an epoch, that means of the weights are taken over
 MEAN_COST = 0.5  # weights added to a mean, per non-zero visited: some 3 % of the time
@@ -159,6 +160,11 @@ class LinearProblem:
         return self._sample.best_rate()
 
     # What the workers ask
+
+    def pace(self, clock: Clock) -> int:
+        """Steps in which the penalty takes no more than a share PACE of the weights."""
+        taken = self.config.l2 * self.rate(clock.done + 1, clock.eta0)
+        return int(PACE / taken) if taken > PACE / self.units else self.units
 
     def shuffle(self, order: npt.NDArray[np.uint32], first: int, seed: int) -> None:
         """Fills `order` with the rows from `first` on, in a random order."""
