@@ -9,16 +9,13 @@ import numpy as np
 
 from hogwild import machine
 from hogwild.config import Config
-from hogwild.data.rows import Labels, Rows
-from hogwild.data.statistics import sharing
 from hogwild.errors import DataError, DivergenceError, HogwildWarning, WorkerError
 from hogwild.parallel import processes
 from hogwild.parallel.interrupt import Interrupt
 from hogwild.parallel.memory import Arrays, shared_arrays
 from hogwild.parallel.team import Alone, Control, Team, Threads, Tick
 from hogwild.parallel.worker import Part, Workers
-from hogwild.problems.linear import LinearProblem
-from hogwild.problems.linear_model import LinearModel
+from hogwild.problems.problem import Problem
 from hogwild.trace import Row, Stopwatch
 from hogwild.trace import header as trace_header
 
@@ -46,7 +43,7 @@ class Result:
     """What a run came to.
 
     Attributes:
-        model: the trained model.
+        model: the trained model; a `hogwild.LinearModel`.
         reason: why it stopped: epochs, converged, target, time or interrupted.
         trace: a dict for every epoch.
         header: what is true of the whole run: options, what was chosen, data, versions, machine.
@@ -55,7 +52,7 @@ class Result:
             a worker died.
     """
 
-    model: LinearModel
+    model: Any
     reason: str
     trace: list[Row]
     header: Row
@@ -85,22 +82,18 @@ class Run:
 
     def __init__(
         self,
-        rows: Rows,
-        test: Rows | None,
+        problem: Problem,
         config: Config,
         watcher: Watcher,
         start: State | None = None,
-        labels: Labels | None = None,
     ) -> None:
         self.config = config
-        self.rows = rows
-        self.problem = LinearProblem(rows, test, config, labels)
-        self.workers, self.workers_why = choose_workers(rows, config)
+        self.problem = problem
+        self.workers, self.workers_why = choose_workers(problem, config)
         self.watcher = watcher
         self.trace: list[Row] = []
         self.header: Row = {}
         self._notes: list[str] = []
-        self._has_test = test is not None
         self._clock = Stopwatch()
         self._control: Control
         self._team: Team
@@ -157,8 +150,8 @@ class Run:
             for name, array in self._start.weights.items():
                 if len(array) != len(self._shared[name]):
                     raise DataError(
-                        f"{self.rows.name} has {self.rows.columns:,} columns, and what to go on "
-                        f"from has {len(array):,} {name}"
+                        f"{self.problem.name} needs {len(self._shared[name]):,} {name}, and what "
+                        f"to go on from has {len(array):,}"
                     )
                 self._shared[name][:] = array
 
@@ -174,13 +167,7 @@ class Run:
             "eta0": self._eta0,
             "eta0_seconds": self._clock.seconds,
         }
-        data = {
-            "name": self.rows.name,
-            "rows": len(self.rows),
-            "columns": self.rows.columns,
-            "nonzeros": self.rows.nonzeros,
-        }
-        self.header = trace_header(self.config.as_dict(), chosen, data)
+        self.header = trace_header(self.config.as_dict(), chosen, self.problem.describe())
         self.watcher.start(self.header)
 
     # Epochs
@@ -283,7 +270,7 @@ class Run:
     def _row(self, eta0: float, online: float, before: tuple[int, float]) -> Row:
         steps = self._done - before[0]
         seconds = self._clock.seconds - before[1]
-        nonzeros = self.rows.nonzeros * steps / self.problem.units
+        nonzeros = self.problem.work * steps / self.problem.units
         return {
             "kind": "epoch",
             "epoch": self._epoch,
@@ -350,7 +337,7 @@ class Run:
             "objective": self.problem.objective(self._shared, total / units),
             "train_error": wrong / units,
         }
-        if self._has_test:
+        if self.problem.has("test"):
             found["test_error"] = self._sums("test")[1] / self.problem.size("test")
         return found
 
@@ -392,30 +379,23 @@ class Run:
             "versions": self.header["versions"],
             "trace": {"reason": reason, "epochs": len(self.trace), "last": last},
         }
-        model = LinearModel(
-            learned["weights"].copy(),
-            float(learned["intercept"][0]),
-            self.problem.labels,
-            self.config.loss_name,
-            self.rows.index_base,
-            about,
-        )
+        model = self.problem.model(learned, about)
         last_weights = {name: self._shared[name].copy() for name in learned}
         state = State(last_weights, self._done, self._epoch, self._eta0) if self._whole else None
         return Result(model, reason, self.trace, self.header, self._notes, state)
 
 
-def choose_workers(rows: Rows, config: Config) -> tuple[int, str]:
+def choose_workers(problem: Problem, config: Config) -> tuple[int, str]:
     """How many workers a run gets, and why."""
     if config.workers is not None:
         return config.workers, "as asked"
     cores = machine.usable_cores()
     if cores == 1:
         return 1, "only one core may be used"
-    if rows.nonzeros * config.epochs < WORTH_A_WORKER:
+    if problem.work * config.epochs < WORTH_A_WORKER:
         return 1, "too little work to share"
-    found = sharing(rows)
-    return (cores if found.pays else 1), found.reason
+    pays, reason = problem.sharing()
+    return (cores if pays else 1), reason
 
 
 def _finite(arrays: Arrays) -> bool:

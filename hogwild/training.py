@@ -13,6 +13,7 @@ from hogwild.data.rows import Labels, Rows
 from hogwild.errors import DataError, HogwildError, WorkerError
 from hogwild.paths import PathLike, check_output, check_space
 from hogwild.problems.linear_model import LinearModel
+from hogwild.problems.registry import PROBLEMS
 
 ROOM = 1 << 16  # bytes of a model file besides its weights, amply
 
@@ -58,7 +59,8 @@ def train(
     tests = _test_rows(test, rows)
     if model is not None:
         check_space(model, rows.columns * 4 + ROOM)
-    run = Run(rows, tests, config, watcher or Watcher(), start, labels)
+    problem = PROBLEMS[config.task](rows, tests, config, labels)
+    run = Run(problem, config, watcher or Watcher(), start)
     try:
         result = run.run()
     except WorkerError as death:

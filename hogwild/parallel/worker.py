@@ -6,7 +6,7 @@ all this the team's.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +14,12 @@ import numpy.typing as npt
 from hogwild.parallel.memory import Arrays
 from hogwild.parallel.strategies import STRATEGIES
 from hogwild.parallel.team import Control
+from hogwild.problems.problem import Problem
 from hogwild.problems.schedules import Clock
 
 LATE = 0.75  # of an epoch: what comes then is in both means of the weights
 
 FEWEST = 16  # units in a piece: with fewer, the looks would take most of the time
-
-Order = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
@@ -32,30 +31,6 @@ class Part:
     end: float  # to this one
     done: int
     eta0: float
-
-
-class Problem(Protocol):
-    """What is learned, as workers see it."""
-
-    units: int  # examples to learn from
-    chunk: int  # units between two looks at the control
-    moments: int  # of an epoch, at which the weights are added to a mean; 0: none is taken
-    seed: int
-
-    def pace(self, clock: Clock) -> int:
-        """Steps in which the schedule does not go far."""
-
-    def shuffle(self, order: Order, first: int, seed: int) -> None: ...
-
-    def learn(self, weights: Arrays, order: Order, begin: int, end: int, clock: Clock) -> float: ...
-
-    def add_moment(
-        self, shared: Arrays, share: tuple[int, int], late: bool, first: bool, clock: Clock
-    ) -> None: ...
-
-    def evaluate(self, shared: Arrays, data: str, begin: int, end: int) -> npt.NDArray[Any]: ...
-
-    def size(self, data: str) -> int: ...
 
 
 def share_of(units: int, workers: int, rank: int) -> tuple[int, int]:

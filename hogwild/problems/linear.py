@@ -11,13 +11,14 @@ import numpy.typing as npt
 
 from hogwild.config import Config
 from hogwild.data.rows import Labels, Rows
+from hogwild.data.statistics import sharing
 from hogwild.errors import DataError
 from hogwild.kernels import linear as kernels
 from hogwild.problems import losses, schedules
+from hogwild.problems.linear_model import LinearModel
+from hogwild.problems.problem import Arrays
 from hogwild.problems.sample import Sample
 from hogwild.problems.schedules import Clock
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 PACE = 0.25  # of the weights: what the penalty may take until workers look at each other again
 CHUNK_NONZEROS = 4_000_000  # some milliseconds of work
@@ -39,8 +40,9 @@ class LinearProblem:
         self.labels = labels or rows.labels
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to learn from")
+        self.name = rows.name
         self.units = len(rows)
-        self.nonzeros = rows.nonzeros
+        self.work = rows.nonzeros
         self.columns = rows.columns
         self.seed = config.seed
         self.notes: list[str] = []
@@ -71,6 +73,24 @@ class LinearProblem:
         return _arrays(test, targets)
 
     # What the coordinator asks
+
+    def describe(self) -> dict[str, Any]:
+        """The shape of the data, for the record."""
+        return {
+            "name": self.name,
+            "rows": self.units,
+            "columns": self.columns,
+            "nonzeros": self.work,
+        }
+
+    def sharing(self) -> tuple[bool, str]:
+        """Whether several workers gain by sharing the weights, and why."""
+        found = sharing(self._rows)
+        return found.pays, found.reason
+
+    def has(self, data: str) -> bool:
+        """Whether there are rows of this kind: train or test."""
+        return data in self._sizes
 
     def shared(self) -> dict[str, tuple[int, Any]]:
         """The arrays that all workers share."""
@@ -150,6 +170,12 @@ class LinearProblem:
         """The objective, given the mean loss at the same weights."""
         weights = self.learned(shared)["weights"]
         return 0.5 * self.config.l2 * float(kernels.squared_norm(weights)) + mean_loss
+
+    def model(self, learned: Arrays, about: dict[str, Any]) -> LinearModel:
+        """A model of what was learned; it keeps no view of the arrays."""
+        weights, intercept = learned["weights"].copy(), float(learned["intercept"][0])
+        loss = self.config.loss_name
+        return LinearModel(weights, intercept, self.labels, loss, self._rows.index_base, about)
 
     @cached_property
     def _sample(self) -> Sample:

@@ -2,8 +2,10 @@
 
 from hogwild import model_file
 from hogwild.paths import PathLike
+from hogwild.problems.linear import LinearProblem
 from hogwild.problems.linear_model import LinearModel
 
+PROBLEMS = {"svm": LinearProblem, "logistic": LinearProblem}  # by task
 MODELS = {LinearModel.kind: LinearModel}
 
 
