@@ -187,6 +187,18 @@ def test_another_candidate_is_taken_where_it_is_better_beyond_doubt(
     assert gains[taken] >= max(gains.values()) - 1e-6  # rounding
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_gain_is_sure_if_it_is_more_than_two_standard_errors(loss):
+    X, y = small()
+    random, l2 = np.random.default_rng(1), 0.1
+    points = [(random.normal(size=12).astype(np.float32), np.float32(b)) for b in (0.5, -0.5)]
+    problem = LinearProblem(hogwild.Rows(X, y), None, hogwild.Config(loss=loss, l2=l2))
+    (v, a), (w, b) = ((weights.astype(float), float(bias)) for weights, bias in points)
+    gain = reference.value(loss, X @ v + a, y) - reference.value(loss, X @ w + b, y)
+    expected = np.mean(gain) - 2 * np.std(gain) / len(y) ** 0.5 + l2 / 2 * (v @ v - w @ w)
+    assert problem._sample.sure_gain(*points) == pytest.approx(expected, rel=1e-4)
+
+
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_an_epoch_in_several_parts_is_the_same_epoch(schedule, monkeypatch):
     """Making the weights whole oftener changes their rounding, and the moments a little."""
@@ -231,6 +243,7 @@ def test_ctrl_c_at_any_piece_leaves_the_mean_of_the_moments_so_far(piece, monkey
         return learn(self, *arguments)
 
     monkeypatch.setattr(LinearProblem, "learn", interrupted)
+    monkeypatch.setattr(LinearProblem, "_best_candidate", lambda *_: CANDIDATES.index("whole_"))
     monkeypatch.setattr("hogwild.coordinator.LEAST_LEFT", 0.8)
     options = {"schedule": "constant", "eta0": 0.02, "l2": 0.05, "tol": 0, "workers": 1}
     result = hogwild.train(hogwild.Rows(*small()), epochs=3, **options)
@@ -243,7 +256,7 @@ def test_ctrl_c_at_any_piece_leaves_the_mean_of_the_moments_so_far(piece, monkey
 
 @pytest.mark.usefixtures("listening")
 @pytest.mark.parametrize("least_left", [1e-12, 0.8], ids=["whole epochs", "epochs in parts"])
-def test_ctrl_c_before_the_first_moment_leaves_the_weights_as_they_are(least_left, monkeypatch):
+def test_ctrl_c_soon_after_the_start_leaves_the_last_weights(least_left, monkeypatch):
     learn, calls = LinearProblem.learn, []
 
     def interrupted(self, *arguments):

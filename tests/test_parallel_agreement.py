@@ -142,3 +142,33 @@ def test_workers_that_do_not_keep_pace_still_make_steps_of_the_right_size(schedu
     for weights in candidates:
         assert np.all(weights * rows.targets() >= 0)
         assert np.max(np.abs(weights)) <= 1.5 * config.eta0
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first epoch", "later"])
+def test_means_are_of_the_moments_that_each_worker_had(first):
+    """Four workers with 8 columns each: with moments early and late, with one sort, with none."""
+    size, moments = 32, np.random.default_rng(0).normal(size=(5, 33)).astype(np.float32)
+    rows = hogwild.Rows(np.eye(size, dtype=np.float32), np.arange(size) % 2)
+    problem = LinearProblem(rows, None, hogwild.Config(workers=4))
+    counts = [(3, 2), (0, 2), (3, 0), (0, 0)]
+    for order in (counts, counts[::-1]):
+        shared = shared_arrays(problem.shared())
+        shared["weights"][:], shared["intercept"][:] = moments[4, :32], moments[4, 32]
+        whole, tail = np.full(33, np.nan, np.float32), np.full(33, np.nan, np.float32)
+        expected = np.empty((2, 33))
+        for rank, (early, late) in enumerate(order):
+            part = [*range(8 * rank, 8 * rank + 8), *([32] if rank == 0 else [])]
+            if early:
+                whole[part] = moments[:early, part].sum(axis=0)
+            if late:
+                tail[part] = moments[3 : 3 + late, part].sum(axis=0)
+            lately = moments[3 : 3 + late, part] if late else moments[4:, part]  # or the last ones
+            expected[0, part] = lately.mean(axis=0)
+            expected[1, part] = np.vstack([moments[:early, part], lately]).mean(axis=0)
+        for name, sums in (("whole_", whole), ("tail_", tail)):
+            shared[name + "weights"][:], shared[name + "intercept"][:] = sums[:32], sums[32]
+        problem.end_moments(shared, order, first)
+        for name, means in zip(("tail_", "whole_"), expected, strict=True):
+            np.testing.assert_allclose(shared[name + "weights"], means[:32], 1e-5, 1e-6)
+            np.testing.assert_allclose(shared[name + "intercept"], means[32], 1e-5, 1e-6)
+        assert np.array_equal(shared["weights"], moments[4, :32])
