@@ -52,7 +52,9 @@ def option(
 class Config:
     """The options of a training run; None means that the run decides by itself."""
 
-    task: str = option("svm", "what to learn", choices=lambda: list(TASKS))
+    task: str = option(
+        "svm", "what to learn; names the loss where --loss does not", choices=lambda: list(TASKS)
+    )
     loss: str | None = option(
         None, "the loss [hinge for svm, logistic for logistic]", choices=loss_names
     )
@@ -82,10 +84,10 @@ class Config:
         most=1,
     )
     average: bool = option(
-        True, "take the mean of the weights over the last epoch, not the last ones"
+        True, "take a mean of the weights over the last epoch where that is better"
     )
     objective_every: int = option(
-        1, "epochs between two objectives [1]; 0: only one, at the end", least=0
+        1, "epochs between two objectives; 0: only one, at the end", least=0
     )
     seed: int = option(0, "seed of all that is random", least=0, most=2**63 - 1)
 
@@ -107,6 +109,8 @@ class Config:
             for known in dataclasses.fields(self)
             if (problem := _problem(known, getattr(self, known.name)))
         ]
+        if self.target is not None and self.objective_every == 0:
+            found.append("target: it needs an objective_every of 1 or more to be noticed")
         if self.beta is not None and self.schedule != "backoff":
             found.append("beta: only the schedule 'backoff' has one; leave it out")
         return found
@@ -136,7 +140,8 @@ def _unknown(name: str, names: list[str]) -> str:
 
 def _plain(value: Any) -> Any:
     """A number of numpy's as one of Python's, for records."""
-    return value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value
+    single = type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0
+    return value.item() if single else value
 
 
 def _problem(known: "dataclasses.Field[Any]", value: Any) -> str | None:
@@ -151,7 +156,7 @@ def _problem(known: "dataclasses.Field[Any]", value: Any) -> str | None:
         return f"{known.name}: {value!r} is not one of {', '.join(limits['choices']())}"
     if isinstance(value, str | bool):
         return None
-    if not math.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         return f"{known.name}: expected a finite number, not {value!r}"
     if limits["least"] is not None and value < limits["least"]:
         return f"{known.name}: must be at least {limits['least']}, not {value!r}"

@@ -103,6 +103,7 @@ class Run:
         self._start = start
         self._done = self._first_step = start.steps if start else 0  # steps since training began
         self._eta0 = 0.0
+        self.late_interrupt = Interrupt()  # happened where training could not stop for it
         self._epoch = self._first_epoch = start.epochs if start else 0  # begun since then
 
     def run(self) -> Result:
@@ -118,8 +119,11 @@ class Run:
         for text in self.problem.notes:
             self._note(text)
         self._say_start()
-        self._team = self._make_team()
+        with self.late_interrupt:  # so that no worker is forked and then not known of
+            self._team = self._make_team()
         try:
+            if self.late_interrupt.happened:
+                raise KeyboardInterrupt
             return self._result(self._epochs())
         except KeyboardInterrupt:
             if self._done == self._first_step:
@@ -128,7 +132,8 @@ class Run:
         except WorkerError as death:
             raise self._with_kept(death) from None
         finally:
-            self._team.close()
+            with self.late_interrupt:
+                self._team.close()
 
     def _make_team(self) -> Team:
         work = Workers(self.problem, self._shared, self._control, self.config.strategy)
@@ -165,6 +170,7 @@ class Run:
             "workers": self.workers,
             "workers_why": self.workers_why,
             "eta0": self._eta0,
+            "eta0_found": self.config.eta0 is None and self._start is None,
             "eta0_seconds": self._clock.seconds,
         }
         self.header = trace_header(self.config.as_dict(), chosen, self.problem.describe())
@@ -211,6 +217,7 @@ class Run:
         """One epoch; the sum of the losses met. A time limit may end it early."""
         online = 0.0
         parts = self._parts(eta0)
+        self._control.forget_moments()
         self._clock.start()
         for number in range(parts):
             share = number / parts, (number + 1) / parts
@@ -224,15 +231,15 @@ class Run:
         self._whole = False
         interrupt = Interrupt(self._control)
         answers = self._do("learn", part, interrupt, self._tick)
-        online, moments = zip(*answers, strict=True)
         with np.errstate(over="ignore", invalid="ignore"):  # told by `_check_finite`
             self._fold(part.eta0)
             if self.problem.moments and (part.end == 1 or self._control.stopped):
-                self.problem.end_moments(self._shared, list(moments), first=part.epoch == 1)
+                early, late = self._control.moments()
+                self.problem.end_moments(self._shared, early, late, first=part.epoch == 1)
         self._whole = True
         if interrupt.happened:
             raise KeyboardInterrupt
-        return float(sum(online))
+        return float(sum(answers))
 
     def _do(self, command: str, argument: Any, interrupt: Interrupt, tick: Tick) -> list[Any]:
         """Has the team do a command. Ctrl-C ends it soon, but in good order."""
@@ -315,11 +322,17 @@ class Run:
         return "target" if reached else limit or converged
 
     def _check_finite(self, objective: float) -> None:
-        if not np.isfinite(objective):
-            raise DivergenceError(
-                f"the weights overflowed in epoch {self._epoch}: the rate eta0 = {self._eta0:g} is "
-                "too large for this data; give a smaller eta0, or leave it out to have one found"
-            )
+        if not np.isfinite(objective) or not _finite(self.problem.learned(self._shared)):
+            raise self._diverged()
+
+    def _diverged(self) -> DivergenceError:
+        cure = "give a smaller eta0, or leave it out to have one found"
+        if self.config.eta0 is None:
+            cure = "no smaller one was found either; scale the values of the data down"
+        return DivergenceError(
+            f"the weights overflowed in epoch {self._epoch}: the rate eta0 = {self._eta0:g} is too "
+            f"large for this data; {cure}"
+        )
 
     def _converged(self, tracked: float) -> str | None:
         values = [row["tracked"] for row in self.trace[-PATIENT_EPOCHS:]] + [tracked]
@@ -372,7 +385,9 @@ class Run:
         """The model so far: the present weights if they are whole, else those last kept."""
         learned = self.problem.learned(self._shared)
         if not self._whole or not _finite(learned):
-            learned = self._kept or {name: np.zeros_like(array) for name, array in learned.items()}
+            if not self._kept:
+                raise self._diverged()
+            learned = self._kept
         last = self.trace[-1] if self.trace else {}
         about = {
             "options": self.config.as_dict() | self.header["chosen"],

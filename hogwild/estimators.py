@@ -171,8 +171,7 @@ class HogwildClassifier(ClassifierMixin, BaseEstimator):
         )
         self._state = result.state
         self.model_: LinearModel = result.model
-        assert rows.y is not None
-        self.classes_ = np.array(labels, dtype=rows.y.dtype)
+        self.classes_ = np.array(labels)
         self.coef_ = result.model.weights.reshape(1, -1)
         self.intercept_ = np.array([result.model.intercept])
         self.n_features_in_ = rows.columns

@@ -44,13 +44,23 @@ def memory_limit(cgroups: Path = CGROUPS, own: Path = OWN_CGROUP) -> int:
 
 def available_memory() -> int:
     """Bytes of memory to be had now, without driving other processes out."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return min(int(line.split()[1]) * 1024, memory_limit())
-    except OSError:
-        pass
-    return memory_limit()
+    free = [memory_limit() - _container_memory_in_use()]
+    words = _words(Path("/proc/meminfo"))
+    if "MemAvailable:" in words:
+        free.append(int(words[words.index("MemAvailable:") + 1]) * 1024)
+    return max(0, min(free))
+
+
+def _container_memory_in_use() -> int:
+    """What a container's limit counts already, but for file contents that can be dropped."""
+    for controller, name in (("", "memory.current"), ("memory", "memory.usage_in_bytes")):
+        for folder in _cgroup_folders(controller, CGROUPS, OWN_CGROUP)[:1]:
+            used, counts = _words(folder / name), _words(folder / "memory.stat")
+            if used:
+                files = "inactive_file" if not controller else "total_inactive_file"
+                droppable = int(counts[counts.index(files) + 1]) if files in counts else 0
+                return int(used[0]) - droppable
+    return 0
 
 
 def _cgroup_folders(controller: str, cgroups: Path, own: Path) -> list[Path]:

@@ -9,9 +9,10 @@ from hogwild import trace as records
 from hogwild.config import Config
 from hogwild.coordinator import Result, Run, State, Watcher
 from hogwild.data.files import load
-from hogwild.data.rows import Labels, Rows
+from hogwild.data.rows import Labels, Rows, check_same_base
 from hogwild.errors import DataError, HogwildError, WorkerError
-from hogwild.paths import PathLike, check_output, check_space
+from hogwild.parallel.interrupt import Interrupt
+from hogwild.paths import PathLike, check_apart, check_output, check_space
 from hogwild.problems.linear_model import LinearModel
 from hogwild.problems.registry import PROBLEMS
 
@@ -27,6 +28,7 @@ def train(
     watcher: Watcher | None = None,
     start: State | None = None,
     labels: Labels | None = None,
+    index_base: str | int = "auto",
     **options: Any,
 ) -> Result:
     """Trains a model.
@@ -39,6 +41,7 @@ def train(
         watcher: is told how the run goes.
         start: the `state` of an earlier result, to go on from.
         labels: the negative and the positive label, where the data has only one of them.
+        index_base: the number of the first column, where `data` is a file of text; see `load`.
         **options: the fields of `hogwild.Config`: task, loss, l2, epochs, workers, ...
 
     Returns:
@@ -55,7 +58,9 @@ def train(
     for path in (model, trace):
         if path is not None:
             check_output(path)
-    rows = data if isinstance(data, Rows) else load(data)
+    files = [None if isinstance(given, Rows) else given for given in (data, test)]
+    check_apart({"model": model, "trace": trace}, files)
+    rows = _loaded(data, index_base)
     tests = _test_rows(test, rows)
     if model is not None:
         check_space(model, rows.columns * 4 + ROOM)
@@ -66,36 +71,57 @@ def train(
     except WorkerError as death:
         if death.result is None:
             raise
-        _write(death.result, model, trace)
+        _write(death.result, model, trace, run.late_interrupt)
         where = f"its weights are in {model}" if model else "no model file was asked for"
         told = WorkerError(f"{death}; {where}")
         told.result = death.result
         raise told from None
-    _write(result, model, trace)
+    _write(result, model, trace, run.late_interrupt)
     return result
+
+
+def _loaded(data: Rows | PathLike, index_base: str | int) -> Rows:
+    if isinstance(data, Rows):
+        return data
+    if not isinstance(data, str | os.PathLike):
+        raise DataError(
+            f"expected hogwild.Rows or the name of a file, not a {type(data).__name__}; "
+            "hogwild.Rows(X, y) takes matrices"
+        )
+    return load(data, index_base=index_base)
 
 
 def _test_rows(test: Rows | PathLike | None, rows: Rows) -> Rows | None:
     if test is None:
         return None
     # Of a file, the training data says which number its first column has
-    tests = test if isinstance(test, Rows) else load(test, index_base=rows.index_base)
-    if tests.index_base != rows.index_base:
-        raise DataError(
-            f"{tests.name} was read with columns from {tests.index_base} on, and {rows.name} with "
-            f"columns from {rows.index_base} on: load both with the same index_base"
-        )
+    tests = _loaded(test, "auto" if rows.index_base is None else rows.index_base)
+    check_same_base(tests, rows.index_base, rows.name)
     if not len(tests):
         raise DataError(f"{tests.name} has no rows to test on")
     return tests
 
 
-def _write(result: Result, model: PathLike | None, trace: PathLike | None) -> None:
-    if model is not None:
-        _save_or_rescue(result, model)
-    if trace is not None:
-        end = {"kind": "end", "reason": result.reason, "notes": result.notes}
-        records.write(trace, [result.header, *result.trace, end])
+def _write(
+    result: Result, model: PathLike | None, trace: PathLike | None, interrupt: Interrupt
+) -> None:
+    """Writes what was asked for; Ctrl-C comes after that."""
+    with interrupt:
+        if model is not None:
+            _save_or_rescue(result, model)
+        if trace is not None:
+            _write_trace(result, trace)
+    if interrupt.happened:
+        raise KeyboardInterrupt
+
+
+def _write_trace(result: Result, path: PathLike) -> None:
+    end = {"kind": "end", "reason": result.reason, "notes": result.notes}
+    try:
+        records.write(path, [result.header, *result.trace, end])
+    except HogwildError as problem:
+        problem.result = result
+        raise
 
 
 def _save_or_rescue(result: Result, path: PathLike) -> None:
@@ -111,11 +137,11 @@ def _save_or_rescue(result: Result, path: PathLike) -> None:
 
 
 def _rescue(model: LinearModel) -> str | None:
-    for folder in (tempfile.gettempdir(), Path.home(), Path.cwd()):
-        path = Path(folder) / f"hogwild-model-{os.getpid()}.hog"
+    for folder in (tempfile.gettempdir, Path.home, Path.cwd):
         try:
+            path = Path(folder()) / f"hogwild-model-{os.getpid()}.hog"
             model.save(path)
-        except (HogwildError, OSError):
+        except (HogwildError, OSError, RuntimeError):
             continue
         return str(path)
     return None

@@ -197,3 +197,36 @@ def test_rows_are_taken_as_they_are() -> None:
     classifier = HogwildClassifier(random_state=0).fit(rows)
     assert classifier.predict(rows).shape == (500,)
     assert isinstance(classifier.model_, hogwild.LinearModel)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "log_loss"])
+@pytest.mark.parametrize("chunk", [50, 100])
+def test_a_stream_of_small_chunks_is_learned(loss: str, chunk: int) -> None:
+    from scipy import sparse
+
+    X = sparse.random(2000, 300, 0.05, "csr", random_state=0)
+    y = np.sign(X @ np.random.default_rng(0).normal(size=300))
+    for seed in range(8):
+        order = np.random.default_rng(seed).permutation(2000)
+        classifier = HogwildClassifier(loss, random_state=seed)
+        for begin in range(0, 2000, chunk):
+            part = order[begin : begin + chunk]
+            classifier.partial_fit(X[part], y[part], classes=[-1, 1])
+        assert classifier.score(X, y) > 0.75
+
+
+def test_classes_keep_what_the_first_rows_do_not_show() -> None:
+    X = np.eye(4)
+    classifier = HogwildClassifier(random_state=0)
+    classifier.partial_fit(X, ["a"] * 4, classes=["a", "bcd"])
+    assert classifier.classes_.tolist() == ["a", "bcd"]
+    classifier.partial_fit(X, ["bcd"] * 4)
+    with pytest.raises(ValueError, match="give them alone"):
+        classifier.fit(hogwild.Rows(X, [0, 1, 0, 1]), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("y", [[b"a", b"b"] * 2, [1, "a"] * 2, [1, None] * 2, [1j, 2] * 2])
+def test_labels_that_no_model_file_can_hold_are_refused(y: Any) -> None:
+    labels = np.array(y, dtype=object) if len({type(v) for v in y}) > 1 else np.array(y)
+    with pytest.raises(hogwild.DataError, match="label"):
+        HogwildClassifier().fit(np.eye(4), labels)

@@ -5,6 +5,7 @@ import pytest
 
 import hogwild
 from hogwild.config import BACKENDS
+from hogwild.coordinator import State
 from hogwild.data.synthetic import rcv1
 from hogwild.parallel.memory import shared_arrays
 from hogwild.parallel.strategies import STRATEGIES
@@ -120,10 +121,11 @@ def one_after_the_other(rows, workers, config):
     control = Control(shared, workers)
     work = Workers(problem, shared, control, config.strategy)
     part = Part(1, 0.0, 1.0, 0, config.eta0)
-    counts = [work(rank, "learn", (part,))[1] for rank in range(workers)]
+    for rank in range(workers):
+        work(rank, "learn", (part,))
     problem.fold(shared, problem.left(control.steps(), 0, config.eta0))
     if problem.moments:
-        problem.end_moments(shared, counts, True)
+        problem.end_moments(shared, *control.moments(), True)
     candidates = [prefix + "weights" for prefix in CANDIDATES]
     return [shared[name] for name in candidates if name in shared], control.steps()
 
@@ -145,30 +147,35 @@ def test_workers_that_do_not_keep_pace_still_make_steps_of_the_right_size(schedu
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["first epoch", "later"])
-def test_means_are_of_the_moments_that_each_worker_had(first):
-    """Four workers with 8 columns each: with moments early and late, with one sort, with none."""
-    size, moments = 32, np.random.default_rng(0).normal(size=(5, 33)).astype(np.float32)
+@pytest.mark.parametrize(("early", "late"), [(3, 2), (0, 2), (3, 0), (0, 0)])
+def test_means_are_of_the_moments_that_there_were(early, late, first):
+    size, moments = 32, np.random.default_rng(0).normal(size=(6, 33)).astype(np.float32)
     rows = hogwild.Rows(np.eye(size, dtype=np.float32), np.arange(size) % 2)
-    problem = LinearProblem(rows, None, hogwild.Config(workers=4))
-    counts = [(3, 2), (0, 2), (3, 0), (0, 0)]
-    for order in (counts, counts[::-1]):
-        shared = shared_arrays(problem.shared())
-        shared["weights"][:], shared["intercept"][:] = moments[4, :32], moments[4, 32]
-        whole, tail = np.full(33, np.nan, np.float32), np.full(33, np.nan, np.float32)
-        expected = np.empty((2, 33))
-        for rank, (early, late) in enumerate(order):
-            part = [*range(8 * rank, 8 * rank + 8), *([32] if rank == 0 else [])]
-            if early:
-                whole[part] = moments[:early, part].sum(axis=0)
-            if late:
-                tail[part] = moments[3 : 3 + late, part].sum(axis=0)
-            lately = moments[3 : 3 + late, part] if late else moments[4:, part]  # or the last ones
-            expected[0, part] = lately.mean(axis=0)
-            expected[1, part] = np.vstack([moments[:early, part], lately]).mean(axis=0)
-        for name, sums in (("whole_", whole), ("tail_", tail)):
-            shared[name + "weights"][:], shared[name + "intercept"][:] = sums[:32], sums[32]
-        problem.end_moments(shared, order, first)
-        for name, means in zip(("tail_", "whole_"), expected, strict=True):
-            np.testing.assert_allclose(shared[name + "weights"], means[:32], 1e-5, 1e-6)
-            np.testing.assert_allclose(shared[name + "intercept"], means[32], 1e-5, 1e-6)
-        assert np.array_equal(shared["weights"], moments[4, :32])
+    problem = LinearProblem(rows, None, hogwild.Config())
+    shared = shared_arrays(problem.shared())
+    shared["weights"][:], shared["intercept"][:] = moments[5, :32], moments[5, 32]
+    sums = {"whole_": moments[:early], "tail_": moments[3 : 3 + late]}
+    for name, some in sums.items():
+        total = some.sum(axis=0) if len(some) else np.full(33, np.nan, np.float32)
+        shared[name + "weights"][:], shared[name + "intercept"][:] = total[:32], total[32]
+    problem.end_moments(shared, early, late, first)
+    lately = moments[3 : 3 + late] if late else moments[5:]  # or the last ones
+    expected = {"tail_": lately, "whole_": np.vstack([moments[:early], lately])}
+    for name, some in expected.items():
+        found = np.append(shared[name + "weights"], shared[name + "intercept"])
+        np.testing.assert_allclose(found, some.mean(axis=0), 1e-5, 1e-6)
+    assert np.array_equal(shared["weights"], moments[5, :32])
+
+
+@pytest.mark.parametrize("backend", ["process", "thread"])
+def test_every_moment_is_taken_once_however_many_workers_come_to_it(backend):
+    """Weights that stay as they are: their mean is themselves, if no sum lost or doubled one."""
+    rows = rcv1(3000, 500)[0]
+    start = State(
+        {"weights": np.full(500, 0.5, np.float32), "intercept": np.ones(1, np.float32)}, 0, 0, 1.0
+    )
+    options = {"eta0": 1e-12, "l2": 0, "schedule": "constant", "backend": backend, "tol": 0}
+    for workers in (1, 2, 4):
+        result = hogwild.train(rows, start=start, workers=workers, epochs=5, **options)
+        np.testing.assert_allclose(result.model.weights, 0.5, 1e-5)
+        assert result.model.intercept == pytest.approx(1, rel=1e-5)

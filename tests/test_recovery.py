@@ -1,6 +1,8 @@
 """Killed workers, Ctrl-C, divergence, full disks: a clear word, the model kept, nothing left."""
 
+import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,6 +11,7 @@ import textwrap
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -251,3 +254,85 @@ def test_a_script_without_a_main_guard(tmp_path: Path, run: str) -> None:
         check=False,
     )
     assert (ran.stdout, ran.stderr, ran.returncode) == ("once\nepochs\n", "", 0)
+
+
+def test_what_would_be_written_over_is_refused(rows: hogwild.Rows, tmp_path: Path) -> None:
+    hogwild.save(rows, tmp_path / "d.svm")
+    before = (tmp_path / "d.svm").read_bytes()
+    with pytest.raises(hogwild.OptionError, match="is an input, too"):
+        hogwild.train(tmp_path / "d.svm", model=tmp_path / "d.svm")
+    with pytest.raises(hogwild.OptionError, match="is the model, too"):
+        hogwild.train(rows, model=tmp_path / "x", trace=tmp_path / "x")
+    assert (tmp_path / "d.svm").read_bytes() == before
+
+
+def test_a_disk_with_too_little_room_is_refused_before_training(
+    rows: hogwild.Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=100))
+    with pytest.raises(hogwild.HogwildError, match="100 are free"):
+        hogwild.train(rows, model=tmp_path / "m.hog")
+
+
+def test_a_disk_that_fills_up_does_not_cost_the_model(
+    rows: hogwild.Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rescue = tmp_path / "rescue"
+    rescue.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(rescue))
+    sync, calls = os.fsync, []
+
+    def full_at_first(descriptor: int) -> None:
+        calls.append(descriptor)
+        if len(calls) == 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full_at_first)
+    with pytest.raises(hogwild.HogwildError, match=r"the disk is full.*it is kept in"):
+        hogwild.train(rows, epochs=1, model=tmp_path / "m.hog")
+    assert {path.name for path in tmp_path.iterdir()} == {"rescue"}
+    assert hogwild.load_model(next(rescue.iterdir())).weights.any()
+
+
+def test_more_columns_than_memory_are_refused() -> None:
+    columns = 2**32 - 1
+    rows = hogwild.Rows.from_arrays(
+        np.array([0, 1, 2]), np.array([0, columns - 1]), np.ones(2), columns, [0, 1]
+    )
+    with pytest.raises(hogwild.HogwildError, match=r"no shared memory .*; [\d,]+ are available"):
+        hogwild.train(rows)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "perceptron"])
+@pytest.mark.parametrize("average", [True, False])
+def test_an_intercept_that_overflows_is_never_in_a_model(loss: str, average: bool) -> None:
+    """The hinge of NaN is max(0, NaN), which is 0: the objective alone does not tell."""
+    rows = hogwild.Rows(np.zeros((20, 2)), np.arange(20) % 2)
+    for eta0 in (1e38, 1e39, 1e300):
+        try:
+            result = hogwild.train(rows, loss=loss, eta0=eta0, average=average)
+        except hogwild.DivergenceError:
+            continue
+        assert np.isfinite(result.model.intercept)
+    with pytest.raises(hogwild.DivergenceError):
+        hogwild.train(rows, loss=loss, eta0=1e300, average=False, epochs=1)
+
+
+def test_trainings_side_by_side_do_not_wait_for_each_other(rows: hogwild.Rows) -> None:
+    seconds: list[float] = []
+
+    def work() -> None:
+        for _ in range(3):
+            began = time.monotonic()
+            hogwild.train(rows, workers=2, epochs=2, eta0=0.5, tol=0)
+            seconds.append(time.monotonic() - began)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seconds) == 6
+    assert max(seconds) < 0.9  # a worker that has to be killed takes a second
+    assert not children()

@@ -9,6 +9,7 @@ import os
 import re
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 from hogwild.errors import HogwildError, HogwildWarning, OptionError
@@ -28,6 +29,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs a command; returns its exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     warnings.showwarning = _show_warning
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
     try:
         parsed = _parser(arguments).parse_args(arguments)
         return int(parsed.run(parsed) or 0)
@@ -40,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
         _complain(str(problem))
         return 1
     except KeyboardInterrupt:
-        _complain("interrupted; nothing was written")
+        _complain("interrupted")
         return 130
     except BrokenPipeError:
         # Whoever read our output has enough; Python must not complain of it at exit either
@@ -56,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="hogwild", description="Train sparse linear models on all cores of one machine."
+        prog="hogwild", description="Train sparse linear models, fast, on one machine."
     )
     parser.add_argument("--version", action="version", version=f"hogwild {VERSION}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

@@ -1,7 +1,10 @@
 """How a training run shows itself: lines, with a live one below them on a terminal; or JSON."""
 
 import json
+import os
+import shutil
 import sys
+import textwrap
 import time
 from typing import Any
 
@@ -17,11 +20,12 @@ class Lines(Watcher):
     """For people: a line per epoch, and on a terminal a bar for the running one."""
 
     def __init__(self) -> None:
-        self._live = sys.stdout.isatty()
+        self._live = sys.stdout is not None and sys.stdout.isatty()
         self._drawn = 0.0
         self._shown = False
 
     def note(self, text: str) -> None:
+        self._wipe()
         say(f"note: {text}")
 
     def start(self, header: Row) -> None:
@@ -30,16 +34,15 @@ class Lines(Watcher):
             f"{data['name']}: {data['rows']:,} rows, {data['columns']:,} columns, "
             f"{data['nonzeros']:,} non-zeros"
         )
-        found = "as asked" if options["eta0"] else f"found in {chosen['eta0_seconds']:.3f} s"
+        found = f"found in {chosen['eta0_seconds']:.3f} s" if chosen["eta0_found"] else "given"
         say(
             f"{chosen['loss']} loss, l2 {options['l2']:g}, {options['schedule']} rate with "
             f"eta0 {chosen['eta0']:.4g} ({found})"
         )
         workers = chosen["workers"]
-        say(
-            f"{options['strategy']} with {workers} {'worker' if workers == 1 else 'workers'}: "
-            f"{chosen['workers_why']}"
-        )
+        team = f"{options['strategy']} with {workers} {'worker' if workers == 1 else 'workers'}"
+        width = min(100, shutil.get_terminal_size().columns)
+        say(textwrap.fill(f"{team}: {chosen['workers_why']}", width, subsequent_indent="  "))
         say(HEAD)
 
     def tick(self, epoch: int, share: float, seconds: float) -> None:
@@ -103,8 +106,13 @@ class Silent(Watcher):
 
 
 def say(text: str) -> None:
-    """A line, at once."""
-    print(text, flush=True)
+    """A line, at once. Where none can be written any more, training goes on in silence."""
+    try:
+        print(text, flush=True)
+    except OSError as problem:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(problem, BrokenPipeError):
+            print(f"hogwild: standard output: {problem.strerror}", file=sys.stderr)
 
 
 def _say_aside(text: str) -> None:
@@ -112,7 +120,10 @@ def _say_aside(text: str) -> None:
 
 
 def _number(value: float | None, form: str) -> str:
-    return f"{'-':>{form.split('.', maxsplit=1)[0]}}" if value is None else f"{value:{form}}"
+    width = form.split(".", maxsplit=1)[0]
+    if value is None:
+        return f"{'-':>{width}}"
+    return f"{value:{form}}" if abs(value) < 1e4 else f"{value:{width}.4e}"
 
 
 def _percent(value: float | None, width: int) -> str:

@@ -4,6 +4,8 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
+from hogwild.cli.options import base_of, plain
+
 if TYPE_CHECKING:
     from hogwild.problems.linear_model import LinearModel
 
@@ -21,7 +23,7 @@ def run(parsed: argparse.Namespace) -> int:
     from hogwild.problems.registry import load_model
 
     model = load_model(parsed.model)
-    found = model.evaluate(load(parsed.data, index_base=model.index_base))
+    found = model.evaluate(load(parsed.data, index_base=base_of(model)))
     if parsed.json:
         print(json.dumps(found))
         return 0
@@ -37,14 +39,10 @@ def _show(found: dict[str, Any], model: "LinearModel") -> None:
     no_odds = "-   (this loss gives no probabilities)"
     print(f"log loss   {no_odds if log_loss is None else f'{log_loss:.6f}'}")
     print(f"AUC        {'-   (rows of one class only)' if auc is None else f'{auc:.6f}'}")
-    negative, positive = (_plain(label) for label in model.labels)
+    negative, positive = (plain(label) for label in model.labels)
     counts = found["confusion"]
     print(f"\n{'':<14}{'said ' + negative:>14}{'said ' + positive:>14}")
     for true, name in ((negative, "negative"), (positive, "positive")):
         other = "positive" if name == "negative" else "negative"
         said = {name: counts[f"true_{name}"], other: counts[f"false_{other}"]}
         print(f"{'true ' + true:<14}{said['negative']:>14,}{said['positive']:>14,}")
-
-
-def _plain(label: Any) -> str:
-    return f"{label:g}" if isinstance(label, float) else str(label)

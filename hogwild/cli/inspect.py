@@ -5,7 +5,7 @@ import dataclasses
 import json
 import textwrap
 
-from hogwild.cli.options import add_index_base, index_base
+from hogwild.cli.options import add_index_base, index_base, plain
 
 QUANTILES = ("least", "5 %", "25 %", "median", "75 %", "95 %", "most")
 
@@ -43,8 +43,10 @@ def run(parsed: argparse.Namespace) -> int:
     print(f"Delta       {found.delta:.4f}   share of the rows that hold the commonest column")
     how = "" if found.rho_exact else f" (at least; the largest among {found.rho_sample:,} rows)"
     print(f"rho         {found.rho:.4f}   largest share of the rows that one row meets{how}")
-    heat = ", ".join(f"{100 * share:.0f} % in {columns:,}" for columns, share in found.heat)
-    print(f"heat        of the non-zeros, {heat} of the columns")
+    hot = [entry for entry in found.heat if entry[0] < found.columns_used]
+    if hot:
+        heat = ", ".join(f"{100 * share:.0f} % in the {columns:,}" for columns, share in hot)
+        print(f"heat        of the non-zeros, {heat} commonest columns")
     print("\n" + textwrap.fill(meaning(found), 96))
     return 0
 
@@ -52,9 +54,5 @@ def run(parsed: argparse.Namespace) -> int:
 def _labels(counts: tuple[tuple[object, int], ...], kinds: int, rows: int) -> str:
     if not counts:
         return "none"
-    shown = ", ".join(f"{_plain(label)}: {n:,} ({100 * n / rows:.1f} %)" for label, n in counts)
+    shown = ", ".join(f"{plain(label)}: {n:,} ({100 * n / rows:.1f} %)" for label, n in counts)
     return shown + (f", and {kinds - len(counts):,} more" if kinds > len(counts) else "")
-
-
-def _plain(label: object) -> str:
-    return f"{label:g}" if isinstance(label, float) else str(label)

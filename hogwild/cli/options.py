@@ -48,6 +48,17 @@ def index_base(parsed: argparse.Namespace) -> Any:
     return parsed.index_base if parsed.index_base == "auto" else int(parsed.index_base)
 
 
+def plain(label: Any) -> str:
+    """A label as it stood in the file: 1, where the number is 1.0."""
+    whole = isinstance(label, float) and label.is_integer() and abs(label) < 2**53
+    return str(int(label) if whole else label)
+
+
+def base_of(model: Any) -> Any:
+    """The number of the first column in text that goes with a model."""
+    return "auto" if model.index_base is None else model.index_base
+
+
 def _number(known: "dataclasses.Field[Any]") -> Any:
     """Turns text into a number where it is one; where not, `Config` says what it should be."""
 

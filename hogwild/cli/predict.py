@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from hogwild.cli.options import base_of, plain
 from hogwild.errors import OptionError
 
 LINES = 100_000  # made and written at a time
@@ -24,33 +25,31 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Prints a label, a score or a probability for every row."""
     from hogwild.data.files import load
-    from hogwild.paths import check_output
+    from hogwild.paths import check_apart, check_output
     from hogwild.problems.registry import load_model
 
     if parsed.score and parsed.proba:
         raise OptionError("score: choose one of --score and --proba")
     if parsed.output:
         check_output(parsed.output)
+        check_apart({"output": parsed.output}, [parsed.model, parsed.data])
     model = load_model(parsed.model)
-    rows = load(parsed.data, index_base=model.index_base, labels=False)
+    rows = load(parsed.data, index_base=base_of(model), labels=False)
     if parsed.proba:
         lines = _lines(model.predict_proba(rows)[:, 1].tolist(), "{:.9g}")
     elif parsed.score:
         lines = _lines(model.decision_function(rows).tolist(), "{:.9g}")
     else:
-        lines = _lines(model.predict(rows).tolist(), "{}")
+        names = [plain(label) for label in model.labels]
+        positive = (model.decision_function(rows) > 0).tolist()
+        lines = _lines([names[said] for said in positive], "{}")
     _put(lines, parsed.output)
     return 0
 
 
 def _lines(values: list[Any], form: str) -> Iterator[str]:
     for begin in range(0, len(values), LINES):
-        yield "".join(form.format(_plain(v)) + "\n" for v in values[begin : begin + LINES])
-
-
-def _plain(value: Any) -> Any:
-    """A label such as 1.0 as it stood in the file: 1."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+        yield "".join(form.format(v) + "\n" for v in values[begin : begin + LINES])
 
 
 def _put(lines: Iterator[str], output: str | None) -> None:

@@ -1,15 +1,17 @@
 """`hogwild train`."""
 
 import argparse
+import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from hogwild.cli.display import Json, Lines, Silent
 from hogwild.cli.options import add_config, add_index_base, config_options, index_base
 from hogwild.config import Config
 from hogwild.errors import OptionError
-from hogwild.paths import check_output
+from hogwild.paths import check_apart, check_output
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +33,8 @@ def run(parsed: argparse.Namespace) -> int:
     from hogwild.data.files import load
     from hogwild.training import train
 
+    for number in (signal.SIGTERM, signal.SIGHUP):  # as batch systems send: like Ctrl-C
+        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     display = Json() if parsed.json else Silent() if parsed.quiet else Lines()
     rows = load(parsed.data, index_base=index_base(parsed))
     result = train(
@@ -64,6 +68,12 @@ def _check(parsed: argparse.Namespace) -> None:
             check(subject)
         except OptionError as problem:
             problems.append(str(problem))
+    try:
+        check_apart({"model": parsed.model, "trace": parsed.trace}, [parsed.data, parsed.test])
+    except OptionError as problem:
+        problems.append(str(problem))
+    if parsed.test and not Path(parsed.test).exists():
+        problems.append(f"test: there is no file {parsed.test}")
     if parsed.json and parsed.quiet:
         problems.append("json: it prints the record, and --quiet nothing; choose one")
     if problems:

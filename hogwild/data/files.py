@@ -43,7 +43,7 @@ class Format(Protocol):
 
     def read(self, source: Source, *, index_base: str | int, labels: bool) -> Rows: ...
 
-    def write(self, rows: Rows, file: BinaryIO, *, index_base: int) -> None: ...
+    def write(self, rows: Rows, file: BinaryIO, *, index_base: int | None) -> None: ...
 
 
 FORMATS: dict[str, Format] = {".npz": npz}
@@ -78,14 +78,15 @@ def save(rows: Rows, path: str | os.PathLike[str], *, index_base: int | None = N
     Args:
         rows: the data.
         path: the file. It is replaced once all is written, and untouched if anything fails.
-        index_base: the number to give to the first column, 0 or 1; None keeps `rows.index_base`.
+        index_base: the number to give to the first column, 0 or 1; None keeps `rows.index_base`, or
+            in text takes 1 where there is none.
 
     Raises:
         HogwildError: the file cannot be written, or the format cannot hold the data.
     """
     if index_base is None:
         index_base = rows.index_base
-    if index_base not in (0, 1) or isinstance(index_base, bool):
+    if index_base not in (0, 1, None) or isinstance(index_base, bool):
         raise OptionError(f"index_base must be 0, 1 or None, not {index_base!r}")
     path = Path(path)
     form = _format_of(path)

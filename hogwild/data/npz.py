@@ -59,6 +59,10 @@ class _Arrays:
         file.seek(0)
         with self._reading("the file"):
             self.archive = np.load(file, allow_pickle=False)
+            for (
+                member
+            ) in self.archive.zip.namelist():  # a damaged name must not pass for a missing one
+                self.archive.zip.open(member).close()
 
     def __contains__(self, key: str) -> bool:
         return key in self.archive.files
@@ -122,14 +126,14 @@ def _matrix_format(arrays: _Arrays) -> str:
     return kind
 
 
-def _index_base(arrays: _Arrays, wanted: str | int) -> int:
-    """What is wanted, or what the file names, or 0.
+def _index_base(arrays: _Arrays, wanted: str | int) -> int | None:
+    """What is wanted, or what the file names, or None.
 
     The columns themselves lie in their places here: the base is only the number that text would
     give to the first of them, so a matrix fits to text of either base.
     """
-    base = int(arrays.get("index_base", INTEGERS, 0)) if "index_base" in arrays else 0
-    if base not in (0, 1):
+    base = int(arrays.get("index_base", INTEGERS, 0)) if "index_base" in arrays else None
+    if base not in (0, 1, None):
         raise DataError(f"{arrays.name}: 'index_base' is {base}; expected 0 or 1")
     return base if isinstance(wanted, str) else wanted
 
@@ -145,7 +149,7 @@ def _values(arrays: _Arrays, count: int) -> npt.NDArray[Any]:
     return arrays.get("data", NUMBERS) if "data" in arrays else np.ones(count, np.float32)
 
 
-def _from_csr(arrays: _Arrays, y: npt.NDArray[Any] | None, base: int) -> Rows:
+def _from_csr(arrays: _Arrays, y: npt.NDArray[Any] | None, base: int | None) -> Rows:
     rows, columns = _shape(arrays)
     indptr = arrays.get("indptr", INTEGERS)
     if len(indptr) != rows + 1:
@@ -199,7 +203,7 @@ def _labels_beside(path: Path) -> npt.NDArray[Any]:
     return _checked(array, str(path), LABEL_KINDS, 1)
 
 
-def write(rows: Rows, file: BinaryIO, *, index_base: int) -> None:
+def write(rows: Rows, file: BinaryIO, *, index_base: int | None) -> None:
     """Writes a csr matrix that scipy reads as well, uncompressed, with `y` and `index_base`."""
     signed = rows.columns <= 2**31
     arrays = {
@@ -208,8 +212,9 @@ def write(rows: Rows, file: BinaryIO, *, index_base: int) -> None:
         "format": np.array(b"csr"),
         "shape": np.array([len(rows), rows.columns]),
         "data": rows.values,
-        "index_base": np.array(index_base),
     }
+    if index_base is not None:
+        arrays["index_base"] = np.array(index_base)
     if rows.y is not None:
         if rows.y.dtype.kind not in LABEL_KINDS:
             raise DataError(

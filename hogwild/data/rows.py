@@ -27,14 +27,15 @@ class Rows:
         indptr, indices, values: the CSR arrays (uint64, uint32, float32), not writeable.
         columns: how many columns there are.
         y: the labels as they were given, or None.
-        index_base: 0 or 1: the number that the file gave to column 0 (0 for data from Python).
+        index_base: 0 or 1: the number that text gave to the first column; None where the data has
+            not been text, and the columns simply lie in their places.
         name: where the rows come from, for messages.
     """
 
     def __init__(self, X: Any, y: Any = None, *, name: str = "the data") -> None:
-        if not hasattr(X, "indptr") or getattr(X, "format", "csr") != "csr":
+        if isinstance(X, Rows) or getattr(X, "format", None) != "csr" or not _is_plain(X):
             X = _to_csr(X, name)
-        self._set(X.indptr, X.indices, X.data, int(X.shape[1]), y, 0, name)
+        self._set(X.indptr, X.indices, X.data, int(X.shape[1]), y, None, name)
         if len(self) != X.shape[0]:
             raise DataError(f"{name}: a matrix of {X.shape[0]} rows has {len(self)} row pointers")
 
@@ -47,7 +48,7 @@ class Rows:
         columns: int,
         y: Any = None,
         *,
-        index_base: int = 0,
+        index_base: int | None = None,
         name: str = "the data",
     ) -> "Rows":
         """Makes rows from CSR arrays, checked as in the constructor."""
@@ -62,7 +63,7 @@ class Rows:
         values: npt.NDArray[Any],
         columns: int,
         y: Any,
-        index_base: int,
+        index_base: int | None,
         name: str,
     ) -> None:
         self.name = name
@@ -100,12 +101,12 @@ class Rows:
             raise DataError(f"{self.name} has no labels; training needs one for every row")
         found = two_values(self.y)
         if len(found) == 2:
-            return found[0], found[1]
+            return checked_labels(found)
         if not found:
             raise DataError(f"{self.name} has no rows; training needs rows of two classes")
         if len(found) == 1:
             raise DataError(
-                f"{self.name}: all {len(self):,} labels are {found[0]}; "
+                f"{self.name}: the label is {found[0]} in every row; "
                 "training needs rows of two classes"
             )
         every = np.unique(self.y)
@@ -170,6 +171,28 @@ class Rows:
         return csr_matrix(arrays, shape=shape)
 
 
+def check_same_base(rows: Rows, base: int | None, other: str) -> None:
+    """Refuses rows from text whose columns are numbered in another way than those of `other`."""
+    if None not in (rows.index_base, base) and rows.index_base != base:
+        raise DataError(
+            f"{rows.name} was read with columns from {rows.index_base} on, and {other} with "
+            f"columns from {base} on: load it with index_base={base}"
+        )
+
+
+def checked_labels(labels: Any) -> Labels:
+    """Two different labels that a model file can hold: numbers, text, or True and False."""
+    plain = tuple(label.item() if isinstance(label, np.generic) else label for label in labels)
+    for label in plain:
+        if not isinstance(label, bool | int | float | str):
+            raise DataError(
+                f"a label is {label!r}, a {type(label).__name__}; labels must be numbers or text"
+            )
+    if len(plain) != 2 or plain[0] == plain[1]:
+        raise DataError(f"labels must be two different values, not {list(plain)}")
+    return plain[0], plain[1]
+
+
 def two_values(y: npt.NDArray[Any]) -> list[Any]:
     """Up to three different values of an array, as Python objects; two of them in order.
 
@@ -181,19 +204,30 @@ def two_values(y: npt.NDArray[Any]) -> list[Any]:
         found.append(rest[0])
         rest = rest[rest != rest[0]]
     values = [v.item() if isinstance(v, np.generic) else v for v in found]
-    return sorted(values) if len(values) == 2 else values
+    try:
+        return sorted(values) if len(values) == 2 else values
+    except TypeError:
+        raise DataError(
+            f"labels of two kinds, {values[0]!r} and {values[1]!r}: make them all numbers or text"
+        ) from None
+
+
+def _is_plain(matrix: Any) -> bool:
+    return len(matrix.shape) == 2 and matrix.dtype.kind in "fiub"
 
 
 def _to_csr(X: Any, name: str) -> Any:
     from scipy import sparse
 
+    if isinstance(X, Rows):
+        raise DataError(f"{name}: hogwild.Rows have their labels already; give them alone")
     if not sparse.issparse(X):
         X = np.asarray(X)
-        if X.ndim != 2 or X.dtype.kind not in "fiub":
-            raise DataError(
-                f"{name}: expected a scipy sparse matrix or a numeric array of two dimensions, "
-                f"not {X.ndim} dimension(s) of {X.dtype}"
-            )
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        raise DataError(
+            f"{name}: expected a scipy sparse matrix or a numeric array of two dimensions, "
+            f"not {X.ndim} dimension(s) of {X.dtype}"
+        )
     return sparse.csr_matrix(X)
 
 

@@ -213,7 +213,11 @@ class _Lines:
     def _found_zero(self, line: "_Line", token: "_Token") -> None:
         """The index 0 where columns have counted from 1 so far."""
         if not self.auto:
-            line.fail(token, "has the index 0", 'indices from 1 on; or load with index_base="auto"')
+            line.fail(
+                token,
+                "has the index 0",
+                "indices from 1 on, as index_base or the training data has them",
+            )
         add_one(self.indices[: self.nonzeros])
         self.columns += self.columns > 0
         self.base = 0
@@ -301,14 +305,14 @@ class _Line(NamedTuple):
 VALUES = 1 << 16  # written at a time
 
 
-def write(rows: Rows, file: BinaryIO, *, index_base: int) -> None:
+def write(rows: Rows, file: BinaryIO, *, index_base: int | None) -> None:
     """Writes rows, every value with the fewest digits that are read back to the same bits."""
     if index_base == 0 and rows.nonzeros and rows.indices.min() > 0:
         file.write(FROM_ZERO + b"\n")
     begin = 0
     while begin < len(rows):
         end = _chunk_end(rows, begin)
-        file.write(_lines_of(rows, begin, end, index_base))
+        file.write(_lines_of(rows, begin, end, 1 if index_base is None else index_base))
         begin = end
 
 

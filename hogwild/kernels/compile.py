@@ -6,9 +6,10 @@ is a hash of all the sources that kernels are made from, so a change is a new fo
 
 import hashlib
 import os
-import pickle
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,6 +19,8 @@ from numba.core import config as numba_config
 from numba.extending import register_jitable
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_COMPILING = threading.Lock()
 
 PACKAGE = Path(__file__).resolve().parent.parent
 SOURCES = ("kernels", "problems")
@@ -77,13 +80,25 @@ def cache_folder() -> Path | None:
     for room in SOURCES:
         for source in sorted((PACKAGE / room).glob("*.py")):
             digest.update(source.read_bytes())
-    base = numba_config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base) / "hogwild" / f"kernels-{digest.hexdigest()[:16]}"
     try:
+        base = numba_config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        folder = Path(base) / "hogwild" / f"kernels-{digest.hexdigest()[:16]}"
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
+    except (OSError, RuntimeError):  # RuntimeError: nobody knows of a home
         return None
     return folder if os.access(folder, os.W_OK) else None
+
+
+@contextmanager
+def _caching_in(folder: Path) -> Iterator[None]:
+    """numba's folder is a global setting: ours only while ours is compiled."""
+    with _COMPILING:
+        before = numba_config.CACHE_DIR
+        numba_config.CACHE_DIR = str(folder)
+        try:
+            yield
+        finally:
+            numba_config.CACHE_DIR = before
 
 
 class Kernel:
@@ -113,15 +128,9 @@ class Kernel:
             options["fastmath"] = FAST
         folder = cache_folder()
         if folder is not None:
-            # The folder is a global setting of numba: ours only while ours is compiled.
-            before = numba_config.CACHE_DIR
-            numba_config.CACHE_DIR = str(folder)
-            try:
+            # A full disk or a damaged file there, of whatever kind: then without the folder
+            with suppress(Exception), _caching_in(folder):
                 return numba.njit(self.signature, cache=True, **options)(self.function)
-            except (OSError, EOFError, RuntimeError, ValueError, ImportError, pickle.PickleError):
-                pass  # a full disk or a damaged file there: do without
-            finally:
-                numba_config.CACHE_DIR = before
         return numba.njit(self.signature, **options)(self.function)
 
 

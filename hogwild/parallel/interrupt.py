@@ -1,4 +1,4 @@
-"""Ctrl-C, while a team is at work: the workers stop at their next look, in good order."""
+"""Ctrl-C, while something must come to an end in good order: it is noted, and comes after that."""
 
 import signal
 import threading
@@ -9,12 +9,13 @@ from hogwild.parallel.team import Control
 
 
 class Interrupt:
-    """Within it, Ctrl-C stops the team; `happened` tells. A second Ctrl-C interrupts at once.
+    """Within it, Ctrl-C is only noted (in `happened`), and stops the team of `control`, if any.
 
-    A handler of the user's own is left alone, and so are threads, which hear of no Ctrl-C.
+    A second Ctrl-C interrupts at once. A handler of the user's own is left alone, and so are
+    threads, which hear of no Ctrl-C.
     """
 
-    def __init__(self, control: Control) -> None:
+    def __init__(self, control: Control | None = None) -> None:
         self.happened = False
         self._control = control
         self._ours = False
@@ -34,4 +35,5 @@ class Interrupt:
         if self.happened:
             raise KeyboardInterrupt
         self.happened = True
-        self._control.stop()
+        if self._control is not None:
+            self._control.stop()

@@ -43,8 +43,12 @@ def means() -> str:
 def _block(size: int) -> mmap.mmap:
     available = available_memory()
     try:
-        if size > available:  # to claim the pages all the same would get some process killed
-            raise OSError(f"{available:,} are available")
+        # What is kept and returned takes as much again; to claim the pages without having them
+        # would get some process killed
+        if 2 * size > available:
+            raise OSError(
+                f"with the copies that are kept {2 * size:,}; {available:,} are available"
+            )
         return _memfd(size) if hasattr(os, "memfd_create") else mmap.mmap(-1, size)
     except (OSError, ValueError, OverflowError) as problem:
         raise HogwildError(

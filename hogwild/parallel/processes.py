@@ -15,15 +15,15 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
 from multiprocessing.connection import Connection
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from hogwild.errors import HogwildError, WorkerError
 from hogwild.parallel.team import TICK, Control, Tick, Work
 
 Pipe: TypeAlias = "Connection[Any, Any]"
 
+LEAVE = ("leave", ())
 PATIENCE = 1.0  # seconds that a worker gets to end by itself
 
 
@@ -40,9 +40,8 @@ class Processes:
         self._pids: list[int] = []
         self._pipes: list[Pipe] = []
         try:
-            with _no_interrupt():
-                for rank in range(control.workers):
-                    self._fork(rank, work)
+            for rank in range(control.workers):
+                self._fork(rank, work)
         except BaseException as problem:
             started = len(self._pids)
             self.close()
@@ -91,7 +90,8 @@ class Processes:
         except (EOFError, OSError):
             raise self._died(rank) from None
         if failure:
-            raise WorkerError(f"worker {rank} failed; this is a bug of hogwild:\n{failure}")
+            cause = "for want of memory" if "MemoryError" in failure else "by a bug of hogwild"
+            raise WorkerError(f"worker {rank} failed, {cause}:\n{failure}")
         return answer
 
     def _check(self, rank: int) -> None:
@@ -115,6 +115,8 @@ class Processes:
         """Ends all workers: they leave when their pipe closes, and are killed if they do not."""
         self._control.stop()
         for pipe in self._pipes:
+            with contextlib.suppress(OSError):
+                pipe.send(LEAVE)  # other children may hold our end open: closing it may not tell
             pipe.close()
         deadline = time.monotonic() + PATIENCE
         for pid in filter(None, self._pids):
@@ -153,18 +155,8 @@ def _ending(status: int | None) -> str:
     return f"was ended by {name}: {cause}"
 
 
-@contextlib.contextmanager
-def _no_interrupt() -> Iterator[None]:
-    """Holds Ctrl-C back, so that no child is forked and then not known of."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _serve(rank: int, work: Work, pipe: Pipe, parent: int, control: Control) -> NoReturn:
-    """A worker's life: do what the pipe says until it closes or the parent is gone."""
+def _serve(rank: int, work: Work, pipe: Pipe, parent: int, control: Control) -> None:
+    """A worker's life: do what the pipe says, until it says leave or the parent is gone."""
     try:
         _leave_the_parents_ways()
 
@@ -177,6 +169,8 @@ def _serve(rank: int, work: Work, pipe: Pipe, parent: int, control: Control) -> 
             while not pipe.poll(PATIENCE):
                 between()
             command, arguments = pipe.recv()
+            if (command, arguments) == LEAVE:
+                return
             pipe.send(_answer(work, rank, command, arguments))
     except (EOFError, OSError):
         pass
@@ -198,4 +192,3 @@ def _leave_the_parents_ways() -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

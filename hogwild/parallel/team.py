@@ -7,11 +7,13 @@ goes on for long hears that it should stop, and tells how far it is.
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
 
+from hogwild.kernels.atomic import claim
 from hogwild.parallel.memory import Arrays
 
 Work = Callable[[int, str, tuple[Any, ...]], Any]
@@ -28,8 +30,12 @@ class Control:
         self._stop = arrays["stop"]
         self._steps = arrays["steps"]
         self._at_work = arrays["at_work"]
+        self._moments = arrays["moments"]
+        self._claimed = arrays["claimed"]
         self.workers = workers
         self.clear()
+        if workers > 1:
+            claim.compiled  # noqa: B018  before any process is forked
         # Called by work between its pieces, by those workers that have something to look after
         self.between: Tick = lambda: None
 
@@ -37,7 +43,8 @@ class Control:
     def arrays(workers: int) -> dict[str, tuple[int, Any]]:
         """The shared arrays that a control needs."""
         slots = (workers * SLOT, np.int64)
-        return {"stop": (SLOT, np.int64), "steps": slots, "at_work": slots}
+        one = (SLOT, np.int64)
+        return {"stop": one, "moments": one, "claimed": one, "steps": slots, "at_work": slots}
 
     def stop(self) -> None:
         """Asks all workers to stop at their next look."""
@@ -70,6 +77,30 @@ class Control:
     def at_work(self) -> int:
         """How many workers have not said that they have nothing left to do."""
         return int(self._at_work.sum())
+
+    def moments(self) -> tuple[int, int]:
+        """How many moments of this epoch were taken early, and late."""
+        return int(self._moments[1]), int(self._moments[2])
+
+    def forget_moments(self) -> None:
+        """An epoch begins."""
+        self._moments[:] = 0
+
+    @contextmanager
+    def moment(self, number: int, late: bool) -> Iterator[bool]:
+        """Whether the moment is the caller's to take: it has not been taken, and nobody is at it.
+
+        Within it, no other worker takes one.
+        """
+        if number <= self._moments[0] or (self.workers > 1 and not claim(self._claimed)):
+            yield False
+            return
+        mine = number > self._moments[0]
+        if mine:
+            self._moments[0] = number
+        yield mine
+        self._moments[1 + late] += mine
+        self._claimed[0] = 0
 
     def steps(self) -> int:
         """How many steps all workers have done since the last `clear`."""

@@ -57,16 +57,11 @@ class Worker:
         self._sharing = STRATEGIES[strategy].make(shared, rank, control.workers)
         self._first, end = share_of(problem.units, control.workers, rank)
         self._order = np.empty(end - self._first, np.uint32)
-        self._moments = [0, 0]  # in this epoch, before its last quarter and in it
 
-    def learn(self, part: Part) -> tuple[float, tuple[int, ...]]:
-        """Does this worker's share of a part of an epoch.
-
-        Returns the sum of the losses it met, and the moments of this epoch that it has added up.
-        """
+    def learn(self, part: Part) -> float:
+        """Does this worker's share of a part of an epoch; the sum of the losses it met."""
         size = len(self._order)
         if part.begin == 0:
-            self._moments = [0, 0]
             seed = seed_of(self._problem.seed, part.epoch, self._rank)
             self._problem.shuffle(self._order, self._first, seed)
         total = 0.0
@@ -78,11 +73,11 @@ class Worker:
             total += self._problem.learn(self._sharing.weights, self._order, place, end, clock)
             self._control.count(self._rank, end - first)
             self._sharing.exchange()
-            self._add_moment(part, late=end > LATE * size)
+            self._add_moment(part)
             place = end
         self._sharing.finish()
         self._control.finish(self._rank)
-        return total, tuple(self._moments)
+        return total
 
     def _clock(self, part: Part) -> Clock:
         done = part.done + self._control.steps()
@@ -100,12 +95,15 @@ class Worker:
             piece = min(piece, max(FEWEST, self._problem.pace(clock) // clock.stride))
         return max(1, piece)
 
-    def _add_moment(self, part: Part, late: bool) -> None:
-        if self._problem.moments:
-            share = self._rank, self._control.workers
-            first = self._moments[late] == 0
-            self._problem.add_moment(self._shared, share, late, first, self._clock(part))
-            self._moments[late] += 1
+    def _add_moment(self, part: Part) -> None:
+        """Adds the weights to a mean where all workers together have come to another moment."""
+        units, moments = self._problem.units, self._problem.moments
+        steps = int(units * part.begin) + self._control.steps()
+        late = steps > LATE * units
+        with self._control.moment(steps * moments // units, late) as mine:
+            if mine:
+                first = self._control.moments()[late] == 0
+                self._problem.add_moment(self._shared, late, first, self._clock(part))
 
     def evaluate(self, data: str) -> npt.NDArray[Any]:
         """This worker's share of the sums that the objective and the errors are made of."""

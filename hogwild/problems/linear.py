@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.config import Config
-from hogwild.data.rows import Labels, Rows
+from hogwild.data.rows import Labels, Rows, checked_labels
 from hogwild.data.statistics import sharing
 from hogwild.errors import DataError
 from hogwild.kernels import linear as kernels
@@ -37,7 +37,7 @@ class LinearProblem:
         self, rows: Rows, test: Rows | None, config: Config, labels: Labels | None = None
     ) -> None:
         self.config = config
-        self.labels = labels or rows.labels
+        self.labels = checked_labels(labels) if labels else rows.labels
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to learn from")
         self.name = rows.name
@@ -100,8 +100,10 @@ class LinearProblem:
         return arrays | {"chosen": (1, np.int64)}
 
     def prepare(self) -> None:
-        """Compiles, or loads, all that the workers will call."""
-        for kernel in (kernels.shuffle, kernels.learn, kernels.evaluate, kernels.add_scaled):
+        """Compiles, or loads, all that training will call."""
+        for kernel in (kernels.shuffle, kernels.learn, kernels.evaluate, kernels.squared_norm):
+            kernel.compiled  # noqa: B018
+        for kernel in (kernels.add_scaled, kernels.compare) if self.config.average else ():
             kernel.compiled  # noqa: B018
 
     def size(self, data: str) -> int:
@@ -123,24 +125,22 @@ class LinearProblem:
         if left != 1.0:
             shared["weights"] *= np.float32(left)
 
-    def end_moments(self, shared: Arrays, counts: list[tuple[int, int]], first: bool) -> None:
-        """Makes means of the sums, and chooses among them and the last weights.
+    def end_moments(self, shared: Arrays, early: int, late: int, first: bool) -> None:
+        """Makes means of sums over so many moments, and chooses among them and the last weights.
 
-        Of each worker it is given how many moments it has added to its slice, before the last
-        quarter and within it. Where there were none, the weights as they are must do. In the first
-        epoch, whose beginning is far off, the mean over all of it is not expected to be best.
+        Early moments come before the last quarter of an epoch. Where there were no late ones, the
+        weights as they are must do. In the first epoch, whose beginning is far off, the mean over
+        all of it is not expected to be best.
         """
-        for rank, (early, late) in enumerate(counts):
-            part = self._slice(rank, len(counts))
-            for name, place in (("weights", part), ("intercept", slice(0, 1 if rank == 0 else 0))):
-                whole, tail = shared["whole_" + name][place], shared["tail_" + name][place]
-                if not late:
-                    tail[:] = shared[name][place]
-                if not early:
-                    whole[:] = 0
-                whole += tail
-                whole /= np.float32(early + max(late, 1))
-                tail /= np.float32(max(late, 1))
+        for name in ("weights", "intercept"):
+            whole, tail = shared["whole_" + name], shared["tail_" + name]
+            if not late:
+                tail[:] = shared[name]
+            if not early:
+                whole[:] = 0
+            whole += tail
+            whole /= np.float32(early + max(late, 1))
+            tail /= np.float32(max(late, 1))
         default = CANDIDATES.index("tail_" if first else "whole_")
         shared["chosen"][0] = self._best_candidate(shared, default)
 
@@ -152,10 +152,6 @@ class LinearProblem:
         gains = [self._sample.sure_gain(points[default], point) for point in points]
         gains[default] = 0.0
         return int(np.argmax(gains))
-
-    def _slice(self, rank: int, workers: int) -> slice:
-        """The columns that a worker has the mean of."""
-        return slice(self.columns * rank // workers, self.columns * (rank + 1) // workers)
 
     def learned(self, shared: Arrays) -> Arrays:
         """The weights and the intercept that training came to: views, not copies."""
@@ -221,19 +217,13 @@ class LinearProblem:
             )
         )
 
-    def add_moment(
-        self, shared: Arrays, share: tuple[int, int], late: bool, first: bool, clock: Clock
-    ) -> None:
-        """Adds this worker's slice of the weights, made whole, to a sum; the first begins it."""
-        rank, workers = share
-        part = self._slice(rank, workers)
+    def add_moment(self, shared: Arrays, late: bool, first: bool, clock: Clock) -> None:
+        """Adds the weights as they are, made whole, to a sum; the first begins it."""
         left = self.left(clock.done, clock.since, clock.eta0)
         sums = "tail_" if late else "whole_"
         keep = 0.0 if first else 1.0
-        kernels.add_scaled(shared["weights"][part], left, keep, shared[sums + "weights"][part])
-        if rank == 0:
-            before = 0.0 if first else shared[sums + "intercept"]
-            shared[sums + "intercept"][:] = before + shared["intercept"]
+        kernels.add_scaled(shared["weights"], left, keep, shared[sums + "weights"])
+        kernels.add_scaled(shared["intercept"], 1.0, keep, shared[sums + "intercept"])
 
     def evaluate(self, shared: Arrays, data: str, begin: int, end: int) -> npt.NDArray[Any]:
         """The sum of the losses of some rows, and how many of them have the wrong sign."""

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild import model_file
-from hogwild.data.rows import Labels, Rows
+from hogwild.data.rows import Labels, Rows, check_same_base
 from hogwild.errors import DataError, HogwildError, HogwildWarning
 from hogwild.kernels import linear as kernels
 from hogwild.paths import PathLike
@@ -23,7 +23,8 @@ class LinearModel:
         intercept: a float; 0 if none was learned.
         labels: the negative and the positive label, as they stood in the training data.
         loss: the name of the loss it was trained for.
-        index_base: the number that the training file gave to the first column: 0 or 1.
+        index_base: the number that the training file gave to the first column: 0, 1, or None where
+            there was no text file.
         about: the options of the training and a summary of its trace.
     """
 
@@ -35,7 +36,7 @@ class LinearModel:
         intercept: float,
         labels: Labels,
         loss: str,
-        index_base: int = 0,
+        index_base: int | None = None,
         about: dict[str, Any] | None = None,
     ) -> None:
         self.weights = weights
@@ -122,6 +123,7 @@ class LinearModel:
                     "both must come from the same columns in the same order"
                 )
             return rows
+        check_same_base(X, self.index_base, "the training data")
         if X.columns > columns:
             unseen = int(np.count_nonzero(X.indices >= columns))
             warnings.warn(

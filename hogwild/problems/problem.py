@@ -58,8 +58,8 @@ class Problem(Protocol):
     def fold(self, shared: Arrays, left: float) -> None:
         """Makes the weights whole."""
 
-    def end_moments(self, shared: Arrays, counts: list[tuple[int, int]], first: bool) -> None:
-        """Makes means of the sums that the workers have added up, and chooses what to take."""
+    def end_moments(self, shared: Arrays, early: int, late: int, first: bool) -> None:
+        """Makes means of sums over so many moments, and chooses what to take."""
 
     def learned(self, shared: Arrays) -> Arrays:
         """What training came to: views of the shared arrays."""
@@ -84,10 +84,8 @@ class Problem(Protocol):
     def learn(self, weights: Arrays, order: Order, begin: int, end: int, clock: Clock) -> float:
         """Learns from the units order[begin:end]; the sum of the losses met on the way."""
 
-    def add_moment(
-        self, shared: Arrays, share: tuple[int, int], late: bool, first: bool, clock: Clock
-    ) -> None:
-        """Adds a worker's slice of the weights to a sum; the first begins it."""
+    def add_moment(self, shared: Arrays, late: bool, first: bool, clock: Clock) -> None:
+        """Adds the weights as they are to a sum; the first begins it."""
 
     def evaluate(self, shared: Arrays, data: str, begin: int, end: int) -> npt.NDArray[Any]:
         """The sum of the losses of some examples, and of what counts as errors."""

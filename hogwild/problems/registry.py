@@ -12,4 +12,9 @@ MODELS = {LinearModel.kind: LinearModel}
 def load_model(path: PathLike) -> LinearModel:
     """Reads a model file. Nothing in it is executed."""
     about, arrays = model_file.read(path)
+    if about["kind"] not in MODELS:
+        raise model_file.ModelFileError(
+            f"{path} holds a {about['kind']} model, of which this hogwild does not know: install a "
+            "newer one"
+        )
     return MODELS[about["kind"]].from_file(about, arrays)

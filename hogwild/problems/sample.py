@@ -13,6 +13,8 @@ from hogwild.problems import losses, schedules
 
 NONZEROS = 1_000_000  # about, in the sample
 TRIED = 8000  # rows, at most, to try rates on
+PIECES = 16  # that a trial goes in; the mean is over the ends of the later half of them
+AHEAD = 8  # rows, that are fetched into the cache
 DOUBT = 2.0  # standard errors that a gain on the sample must be to be believed
 FEW_COLUMNS = 1 << 20  # with more, the sample is renumbered to its own columns
 
@@ -43,6 +45,7 @@ class Sample:
         self._rows = rows
         self._config = config
         self._loss = losses.code(config.loss_name)
+        self._schedule = schedules.code(config.schedule)
         self._intercept_share = intercept_share
 
     def sure_gain(self, present: Point, other: Point) -> float:
@@ -54,12 +57,16 @@ class Sample:
         mean = total / size
         chance = DOUBT * math.sqrt(max(0.0, squares / size - mean**2) / size)
         norms = [float(kernels.squared_norm(weights)) for weights, _ in (present, other)]
+        if not math.isfinite(norms[0]) and math.isfinite(norms[1]):
+            return math.inf
         gain = float(mean) + 0.5 * self._config.l2 * (norms[0] - norms[1]) - chance
         return gain if math.isfinite(gain) else -math.inf
 
     def best_rate(self) -> float:
         """A first rate: learned with on one half of the sample, and judged on the other."""
-        return best_rate(self._objective_after, self._guess())
+        # The fewer rows, the less they may say against the guess
+        most = max(4.0, len(self._rows) / 32)
+        return best_rate(self._objective_after, self._guess(), most)
 
     def _guess(self) -> float:
         """One over the mean squared length of a row, as a power of two."""
@@ -68,38 +75,52 @@ class Sample:
         return min(1e6, max(1e-9, nearest))
 
     def _objective_after(self, rate: float) -> float:
-        """The objective on the one half, after learning from the other at this rate."""
-        config = self._config
-        weights = np.zeros(self._rows.columns, np.float32)
-        intercept = np.zeros(1, np.float32)
+        """The objective on the one half, after learning from the other at this rate.
+
+        It is that of the last weights or of their mean, whichever is lower: on noisy data the last
+        ones alone would call for next to no learning.
+        """
+        weights, mean = np.zeros((2, self._rows.columns), np.float32)
+        intercept, mean_intercept = np.zeros((2, 1), np.float32)
         size = min(len(self._rows), TRIED)
         # With very few rows, the same ones must do for both
         count, judged = (size // 2, size // 2) if size >= 16 else (size, 0)
         order = np.arange(count, dtype=np.uint32)
-        plan = (schedules.code(config.schedule), rate, config.l2, self._intercept_share)
-        start = (0.0, 0.0, 1.0)
+        plan = (self._schedule, rate, self._config.l2, self._intercept_share)
+        left_at = schedules.SCHEDULES[self._config.schedule].left
         with np.errstate(all="ignore"):
-            kernels.learn(
-                self._data, order, 0, count, 8, weights, intercept, self._loss, plan, start
-            )
-            left = schedules.SCHEDULES[config.schedule].left(float(count), 0.0, rate, config.l2)
+            for piece in range(PIECES):
+                begin, end = count * piece // PIECES, count * (piece + 1) // PIECES
+                learning = self._data, order, begin, end, AHEAD, weights, intercept, self._loss
+                kernels.learn(*learning, plan, (float(begin), 0.0, 1.0))
+                left = left_at(float(end), 0.0, rate, self._config.l2)
+                if 2 * piece >= PIECES:
+                    kernels.add_scaled(weights, 2 * left / PIECES, 1.0, mean)
+                    kernels.add_scaled(intercept, 2 / PIECES, 1.0, mean_intercept)
             weights *= np.float32(left)
-            value = 0.5 * config.l2 * float(kernels.squared_norm(weights))
-            total, _ = kernels.evaluate(self._data, judged, size, weights, intercept[0], self._loss)
-            value += float(total) / (size - judged)
+            points = (weights, intercept[0]), (mean, mean_intercept[0])
+            return min(self._objective(*point, judged, size) for point in points)
+
+    def _objective(
+        self, weights: npt.NDArray[np.float32], intercept: np.float32, begin: int, end: int
+    ) -> float:
+        total, _ = kernels.evaluate(self._data, begin, end, weights, intercept, self._loss)
+        value = 0.5 * self._config.l2 * float(kernels.squared_norm(weights))
+        value += float(total) / (end - begin)
         return value if math.isfinite(value) else math.inf
 
 
-def best_rate(objective: Callable[[float], float], guess: float) -> float:
+def best_rate(objective: Callable[[float], float], guess: float, most: float) -> float:
     """Doubles, else halves, the guess for as long as that lowers the objective (after Bottou).
 
-    One rise is stepped over: on a sample the objective is not smooth.
+    One rise is stepped over: on a sample the objective is not smooth. `most` is the largest factor
+    between the guess and the answer.
     """
     best = (objective(guess), guess)
     for factor in (2.0, 0.5):
         rate, rises = guess, 0
         start = best
-        while rises < 2 and 1e-12 < rate < 1e12:
+        while rises < 2 and 1 / most < rate / guess < most:
             rate *= factor
             tried = (objective(rate), rate)
             rises = 0 if tried < best else rises + 1

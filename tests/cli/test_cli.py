@@ -184,8 +184,13 @@ def test_a_pipe_that_closes_early_is_no_traceback(folder: Path) -> None:
         (["train", "train.svm", "--model", "no/m.hog"], 2, "there is no folder"),
         (["train", "train.svm", "--model", "."], 2, ". is a folder"),
         (["train", "train.svm", "--json", "--quiet"], 2, "choose one"),
-        (["train", "train.svm", "--eta0", "1e38", "--l2", "0"], 1, "eta0 = 1e+38 is too large"),
-        (["train", "train.svm", "--test", "none.svm"], 1, "none.svm"),
+        (["train", "train.svm", "--eta0", "1e300"], 1, "eta0 = 1e+300 is too large"),
+        (["train", "train.svm", "--test", "none.svm"], 2, "--test: there is no file none.svm"),
+        (["train", "train.svm", "--model", "train.svm"], 2, "train.svm is an input, too"),
+        (["train", "train.svm", "--model", "x", "--trace", "x"], 2, "x is the model, too"),
+        (["train", "train.svm", "--model", "/dev/null"], 2, "/dev/null is a device"),
+        (["predict", "svm.hog", "test.svm", "--output", "test.svm"], 2, "is an input, too"),
+        (["generate", "rcv1", "x.svm", "--weights", "x.svm"], 2, "x.svm is the output, too"),
         (["predict", "train.svm", "test.svm"], 1, "train.svm is not a model of hogwild"),
         (["predict", "svm.hog", "test.svm", "--proba"], 1, "gives scores, not probabilities"),
         (["predict", "svm.hog", "test.svm", "--proba", "--score"], 2, "choose one"),
@@ -298,3 +303,56 @@ def test_help_of_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     for command in COMMANDS:
         assert main([command, "--help"]) == 0
         assert f"hogwild {command}" in capsys.readouterr().out
+
+
+def test_the_planted_weights_err_by_the_noise_alone(tmp_path: Path) -> None:
+    words = ["generate", "rcv1", "d.svm", "--rows", 5000, "--weights", "planted.hog"]
+    assert run(*words, cwd=tmp_path).returncode == 0
+    found = json.loads(run("evaluate", "planted.hog", "d.svm", "--json", cwd=tmp_path).stdout)
+    assert found["error"] == pytest.approx(0.06, abs=0.015)
+
+
+@pytest.mark.parametrize("where", ["> /dev/full", ">&-", "| head -n 1"])
+def test_training_goes_on_where_nobody_reads(folder: Path, where: str) -> None:
+    model = folder / "unseen.hog"
+    script = f"{sys.executable} -m hogwild train train.svm --epochs 50 --tol 0 --model {model}"
+    done = subprocess.run(
+        f"{script} {where}",
+        shell=True,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=60,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    assert hogwild.load_model(model).about["trace"]["epochs"] == 50
+    model.unlink()
+
+
+def test_a_batch_systems_sigterm_saves_the_model_so_far(folder: Path) -> None:
+    words = "train train.svm --workers 2 --epochs 1000000 --tol 0 --model so-far.hog"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hogwild", *words.split()],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    while not re.match(r" +3 ", process.stdout.readline()):
+        pass
+    process.terminate()
+    process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert hogwild.load_model(folder / "so-far.hog").about["trace"]["reason"] == "interrupted"
+    (folder / "so-far.hog").unlink()
+
+
+def test_a_model_of_zero_based_text_reads_text_as_zero_based(tmp_path: Path) -> None:
+    """Column 0 tells the label in training; the file to predict has no column 0 at all."""
+    lines = [f"{1 if row % 2 else -1} " + ("0:1 " if row % 2 else "") + "1:1" for row in range(40)]
+    (tmp_path / "train.svm").write_text("\n".join(lines) + "\n")
+    (tmp_path / "new.svm").write_text("-1 1:1\n-1 1:1\n")
+    assert run("train", "train.svm", "--model", "m.hog", cwd=tmp_path).returncode == 0
+    assert run("predict", "m.hog", "new.svm", cwd=tmp_path).stdout.split() == ["-1", "-1"]
