@@ -311,12 +311,12 @@ def test_an_intercept_that_overflows_is_never_in_a_model(loss: str, average: boo
     rows = hogwild.Rows(np.zeros((20, 2)), np.arange(20) % 2)
     for eta0 in (1e38, 1e39, 1e300):
         try:
-            result = hogwild.train(rows, loss=loss, eta0=eta0, average=average)
+            result = hogwild.train(rows, loss=loss, eta0=eta0, average=average, schedule="constant")
         except hogwild.DivergenceError:
             continue
         assert np.isfinite(result.model.intercept)
     with pytest.raises(hogwild.DivergenceError):
-        hogwild.train(rows, loss=loss, eta0=1e300, average=False, epochs=1)
+        hogwild.train(rows, loss=loss, eta0=1e300, schedule="constant", average=average)
 
 
 def test_trainings_side_by_side_do_not_wait_for_each_other(rows: hogwild.Rows) -> None:
