@@ -5,6 +5,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from hogwild.cli.display import Json, Lines, Silent
@@ -33,8 +34,7 @@ def run(parsed: argparse.Namespace) -> int:
     from hogwild.data.files import load
     from hogwild.training import train
 
-    for number in (signal.SIGTERM, signal.SIGHUP):  # as batch systems send: like Ctrl-C
-        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+    _end_like_ctrl_c()
     display = Json() if parsed.json else Silent() if parsed.quiet else Lines()
     rows = load(parsed.data, index_base=index_base(parsed))
     result = train(
@@ -53,6 +53,19 @@ def run(parsed: argparse.Namespace) -> int:
     kept = f"the model so far is in {parsed.model}" if parsed.model else "no --model was asked for"
     print(f"hogwild: interrupted; {kept}", file=sys.stderr)
     return 130
+
+
+def _end_like_ctrl_c() -> None:
+    """Lets the signals that batch systems end programs with save the model so far."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores one: so be it
+            signal.signal(number, _end)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a script
+        raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)
 
 
 def _check(parsed: argparse.Namespace) -> None:

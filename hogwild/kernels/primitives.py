@@ -45,6 +45,16 @@ def prefetch(typing_context, array, index):  # type: ignore[no-untyped-def]
     return types.void(array, types.uintp), emit
 
 
+@intrinsic
+def trailing_zeros(typing_context, word):  # type: ignore[no-untyped-def]
+    """How many bits lie below the lowest bit that is set; 64 if none is."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.cttz(arguments[0], ir.IntType(1)(0))
+
+    return types.uint64(types.uint64), emit
+
+
 @inline
 def scramble(seed: Any) -> Any:
     """SplitMix64's output function (Steele, Lea, Flood 2014): a well mixed word for any input."""

@@ -6,27 +6,23 @@
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
 from hogwild.kernels.compile import inline, kernel
-from hogwild.kernels.primitives import U, random_below, random_word, readonly, scramble, writable
+from hogwild.kernels.primitives import (
+    U,
+    random_below,
+    random_word,
+    readonly,
+    scramble,
+    trailing_zeros,
+    writable,
+)
 
 TWO32 = 4294967296.0
 MOST_REPEATS = 255
 ONE = np.uint64(1)
 LOW6 = np.uint64(63)
-
-
-@intrinsic
-def trailing_zeros(typing_context, word):  # type: ignore[no-untyped-def]
-    """How many zeros stand below the lowest one of a 64-bit word; 64 where there is no one."""
-
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.cttz(arguments[0], ir.IntType(1)(0))
-
-    return types.uint64(types.uint64), emit
 
 
 @inline

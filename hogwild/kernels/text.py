@@ -19,7 +19,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from hogwild.kernels.compile import hot, inline, kernel
-from hogwild.kernels.primitives import U, readonly, writable
+from hogwild.kernels.primitives import U, readonly, trailing_zeros, writable
 
 PADDING = 16
 TAB, NEWLINE, RETURN, SPACE, COMMENT, PLUS, MINUS, POINT, COLON = b"\t\n\r #+-.:"
@@ -98,16 +98,6 @@ def put_byte(typing_context, at, byte):  # type: ignore[no-untyped-def]
         return context.get_dummy_value()
 
     return types.void(types.uint64, types.uint8), emit
-
-
-@intrinsic
-def trailing_zeros(typing_context, word):  # type: ignore[no-untyped-def]
-    """How many bits lie below the lowest bit that is set; 64 if none is."""
-
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.cttz(arguments[0], ir.IntType(1)(0))
-
-    return types.uint64(types.uint64), emit
 
 
 @intrinsic

@@ -30,6 +30,22 @@ def run(*words: object, cwd: Path | None = None, strict: bool = True) -> Ran:
     )
 
 
+def after_some_epochs(words: str, folder: Path, before: str = "") -> subprocess.Popen[str]:
+    """Starts it in a session of its own, and returns when a few epochs are done."""
+    process = subprocess.Popen(
+        ["sh", "-c", f"{before}exec {sys.executable} -m hogwild {words}"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    while not re.match(r" +5 ", process.stdout.readline()):
+        pass
+    return process
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Training and test rows, and a model of each task."""
@@ -239,17 +255,7 @@ def test_predicting_rows_that_are_wider_than_the_model(folder: Path) -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_interrupt_saves_the_model_so_far(folder: Path, workers: int) -> None:
     words = f"train train.svm --workers {workers} --epochs 1000000 --tol 0 --model so-far.hog"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "hogwild", *words.split()],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    while not re.match(r" +5 ", process.stdout.readline()):
-        pass
+    process = after_some_epochs(words, folder)
     workers_of_it = psutil.Process(process.pid).children()
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
     began = time.monotonic()
@@ -266,16 +272,7 @@ def test_an_interrupt_saves_the_model_so_far(folder: Path, workers: int) -> None
 
 def test_a_killed_worker_is_an_error_and_the_model_is_kept(folder: Path) -> None:
     words = "train train.svm --workers 2 --epochs 1000000 --tol 0 --model kept.hog"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "hogwild", *words.split()],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    while not re.match(r" +5 ", process.stdout.readline()):
-        pass
+    process = after_some_epochs(words, folder)
     psutil.Process(process.pid).children()[0].kill()
     _, problems = process.communicate(timeout=10)
     assert process.returncode == 1
@@ -330,18 +327,10 @@ def test_training_goes_on_where_nobody_reads(folder: Path, where: str) -> None:
     model.unlink()
 
 
-def test_a_batch_systems_sigterm_saves_the_model_so_far(folder: Path) -> None:
+@pytest.mark.parametrize("ignored", [False, True], ids=["in front", "in the background"])
+def test_a_batch_systems_sigterm_saves_the_model_so_far(folder: Path, ignored: bool) -> None:
     words = "train train.svm --workers 2 --epochs 1000000 --tol 0 --model so-far.hog"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "hogwild", *words.split()],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    while not re.match(r" +3 ", process.stdout.readline()):
-        pass
+    process = after_some_epochs(words, folder, "trap '' INT; " if ignored else "")
     process.terminate()
     process.communicate(timeout=10)
     assert process.returncode == 130
