@@ -12,6 +12,7 @@ from hogwild.kernels import linear as kernels
 from hogwild.problems import losses, schedules
 
 NONZEROS = 1_000_000  # about, in the sample
+COMPARED = 8  # one in so many of all rows, at most, is in the sample that weights are compared on
 TRIED = 8000  # rows, at most, to try rates on
 PIECES = 16  # that a trial goes in; the mean is over the ends of the later half of them
 AHEAD = 8  # rows, that are fetched into the cache
@@ -32,10 +33,11 @@ class Sample:
         config: Config,
         intercept_share: float,
     ) -> None:
-        mean_length = max(1.0, rows.nonzeros / len(rows))
+        size = len(rows)
+        mean_length = max(1.0, rows.nonzeros / size)
         most = max(16, int(NONZEROS / mean_length))
         picker = np.random.default_rng(config.seed)
-        chosen = picker.choice(len(rows), min(len(rows), most), replace=False)
+        chosen = picker.choice(size, min(size, most), replace=False)
         rows = rows.take(chosen)
         self._used: npt.NDArray[np.uint32] | None = None
         if rows.columns > FEW_COLUMNS:
@@ -43,6 +45,8 @@ class Sample:
             rows = Rows.from_arrays(rows.indptr, renumbered, rows.values, max(1, len(self._used)))
         self._data = rows.indptr, rows.indices, rows.values, targets[chosen]
         self._rows = rows
+        few = min(len(rows), max(TRIED // COMPARED, size // COMPARED))
+        self._compared = rows.indptr, rows.indices, rows.values, targets[chosen][:few]
         self._config = config
         self._loss = losses.code(config.loss_name)
         self._schedule = schedules.code(config.schedule)
@@ -52,8 +56,8 @@ class Sample:
         """By how much the objective is lower at another point, less what may well be chance."""
         known = [w if self._used is None else w[self._used] for w, _ in (present, other)]
         intercepts = present[1], other[1]
-        total, squares = kernels.compare(self._data, *known, intercepts, self._loss)
-        size = len(self._rows)
+        total, squares = kernels.compare(self._compared, *known, intercepts, self._loss)
+        size = len(self._compared[3])
         mean = total / size
         chance = DOUBT * math.sqrt(max(0.0, squares / size - mean**2) / size)
         norms = [float(kernels.squared_norm(weights)) for weights, _ in (present, other)]
