@@ -14,14 +14,16 @@ from hogwild.parallel import processes
 from hogwild.parallel.interrupt import Interrupt
 from hogwild.parallel.memory import Arrays, shared_arrays
 from hogwild.parallel.team import Alone, Control, Team, Threads, Tick
-from hogwild.parallel.worker import Part, Workers
+from hogwild.parallel.worker import FEWEST, Part, Workers
 from hogwild.problems.problem import Problem
+from hogwild.problems.schedules import Clock
 from hogwild.trace import Row, Stopwatch
 from hogwild.trace import header as trace_header
 
 # Weights are kept divided by what the penalty has left of them; they are made whole before that
 # share gets smaller than this, which single precision bears easily
 LEAST_LEFT = 1e-12
+LEAST_HURRIED = 0.75
 PATIENT_EPOCHS = 2  # epochs in a row without progress, before a run counts as converged
 RETRIES = 8  # smaller rates that are tried where one that was found by itself diverges
 SMALLER = 16  # times, each of them
@@ -256,10 +258,14 @@ class Run:
     def _parts(self, eta0: float) -> int:
         """In how many parts an epoch goes, so that the penalty leaves enough of the weights."""
         units = self.problem.units
+        end = Clock(self._done + units, self._done, self.workers, eta0)
+        # Where the penalty is too quick for workers to look at each other, they wait for each other
+        hurried = self.workers > 1 and self.problem.pace(end) < FEWEST * self.workers
+        least = LEAST_HURRIED if hurried else LEAST_LEFT
         parts = 1
         while parts < units:
             left = self.problem.left(self._done + -(-units // parts), self._done, eta0)
-            if left >= LEAST_LEFT:
+            if left >= least:
                 break
             parts *= 2
         return parts

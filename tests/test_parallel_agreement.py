@@ -179,3 +179,13 @@ def test_every_moment_is_taken_once_however_many_workers_come_to_it(backend):
         result = hogwild.train(rows, start=start, workers=workers, epochs=5, **options)
         np.testing.assert_allclose(result.model.weights, 0.5, 1e-5)
         assert result.model.intercept == pytest.approx(1, rel=1e-5)
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_a_penalty_that_is_too_quick_for_workers_to_look_up_is_waited_for(workers):
+    """A tenth of the weights is gone at every step: what one worker guesses of another is wrong."""
+    rows = rcv1(1000)[0]
+    options = {"l2": 0.1, "eta0": 1.0, "schedule": "constant", "epochs": 3, "tol": 0}
+    serial, parallel = (hogwild.train(rows, workers=w, **options) for w in (1, workers))
+    objectives = serial.trace[-1]["objective"], parallel.trace[-1]["objective"]
+    assert objectives[1] < 1.2 * objectives[0]
