@@ -1,6 +1,7 @@
 """`hogwild.train`: from data and options to a model, and to files where some were asked for."""
 
 import os
+import secrets
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def train(
 
     Returns:
         The model, the reason why training stopped, and the trace. After Ctrl-C the reason is
-        "interrupted" and the model is the one so far.
+        "interrupted" and the model is the one so far: code that trains in a loop should look.
 
     Raises:
         OptionError: lists all the options that are out of range.
@@ -139,7 +140,7 @@ def _save_or_rescue(result: Result, path: PathLike) -> None:
 def _rescue(model: LinearModel) -> str | None:
     for folder in (tempfile.gettempdir, Path.home, Path.cwd):
         try:
-            path = Path(folder()) / f"hogwild-model-{os.getpid()}.hog"
+            path = Path(folder()) / f"hogwild-model-{secrets.token_hex(4)}.hog"
             model.save(path)
         except (HogwildError, OSError, RuntimeError):
             continue
