@@ -17,6 +17,7 @@ from hogwild.kernels.compile import cache_folder
 from hogwild.parallel.worker import seed_of
 from hogwild.problems.linear import CANDIDATES, LinearProblem
 from hogwild.problems.losses import LOSSES
+from hogwild.problems.sample import Point
 from hogwild.problems.schedules import SCHEDULES
 from tests import reference
 
@@ -191,9 +192,9 @@ def test_another_candidate_is_taken_where_it_is_better_beyond_doubt(
 def test_a_gain_is_sure_if_it_is_more_than_two_standard_errors(loss):
     X, y = small()
     random, l2 = np.random.default_rng(1), 0.1
-    points = [(random.normal(size=12).astype(np.float32), np.float32(b)) for b in (0.5, -0.5)]
+    points = [Point(random.normal(size=12).astype(np.float32), np.float32(b)) for b in (0.5, -0.5)]
     problem = LinearProblem(hogwild.Rows(X, y), None, hogwild.Config(loss=loss, l2=l2))
-    (v, a), (w, b) = ((weights.astype(float), float(bias)) for weights, bias in points)
+    (v, a), (w, b) = ((p.weights.astype(float), float(p.intercept)) for p in points)
     gain = reference.value(loss, X @ v + a, y) - reference.value(loss, X @ w + b, y)
     expected = np.mean(gain) - 2 * np.std(gain) / len(y) ** 0.5 + l2 / 2 * (v @ v - w @ w)
     assert problem._sample.sure_gain(*points) == pytest.approx(expected, rel=1e-4)

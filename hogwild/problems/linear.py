@@ -17,7 +17,7 @@ from hogwild.kernels import linear as kernels
 from hogwild.problems import losses, schedules
 from hogwild.problems.linear_model import LinearModel
 from hogwild.problems.problem import Arrays
-from hogwild.problems.sample import Sample
+from hogwild.problems.sample import Point, Sample
 from hogwild.problems.schedules import Clock
 
 PACE = 0.25  # of the weights: what the penalty may take until workers look at each other again
@@ -136,21 +136,22 @@ class LinearProblem:
             whole, tail = shared["whole_" + name], shared["tail_" + name]
             if not late:
                 tail[:] = shared[name]
-            if not early:
-                whole[:] = 0
-            whole += tail
-            whole /= np.float32(early + max(late, 1))
-            tail /= np.float32(max(late, 1))
+            each = 1.0 / (early + max(late, 1))
+            kernels.add_scaled(tail, each, each if early else 0.0, whole)
+            tail *= np.float32(1.0 / max(late, 1))
         default = CANDIDATES.index("tail_" if first else "whole_")
         shared["chosen"][0] = self._best_candidate(shared, default)
 
     def _best_candidate(self, shared: Arrays, default: int) -> int:
         """The default, unless another is better beyond doubt on a few rows."""
         points = [
-            (shared[prefix + "weights"], shared[prefix + "intercept"][0]) for prefix in CANDIDATES
+            Point(shared[prefix + "weights"], shared[prefix + "intercept"][0])
+            for prefix in CANDIDATES
         ]
-        gains = [self._sample.sure_gain(points[default], point) for point in points]
-        gains[default] = 0.0
+        present = points[default]
+        gains = [
+            0.0 if point is present else self._sample.sure_gain(present, point) for point in points
+        ]
         return int(np.argmax(gains))
 
     def learned(self, shared: Arrays) -> Arrays:

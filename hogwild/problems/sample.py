@@ -20,7 +20,13 @@ DOUBT = 2.0  # standard errors that a gain on the sample must be to be believed
 FEW_COLUMNS = 1 << 20  # with more, the sample is renumbered to its own columns
 
 
-Point = tuple[npt.NDArray[np.float32], np.float32]  # weights and intercept
+class Point:
+    """Weights and an intercept, of which the objective is to be known."""
+
+    def __init__(self, weights: npt.NDArray[np.float32], intercept: np.float32) -> None:
+        self.weights = weights
+        self.intercept = intercept
+        self.squared_norm = float(kernels.squared_norm(weights))
 
 
 class Sample:
@@ -54,13 +60,16 @@ class Sample:
 
     def sure_gain(self, present: Point, other: Point) -> float:
         """By how much the objective is lower at another point, less what may well be chance."""
-        known = [w if self._used is None else w[self._used] for w, _ in (present, other)]
-        intercepts = present[1], other[1]
+        known = [
+            point.weights if self._used is None else point.weights[self._used]
+            for point in (present, other)
+        ]
+        intercepts = present.intercept, other.intercept
         total, squares = kernels.compare(self._compared, *known, intercepts, self._loss)
         size = len(self._compared[3])
         mean = total / size
         chance = DOUBT * math.sqrt(max(0.0, squares / size - mean**2) / size)
-        norms = [float(kernels.squared_norm(weights)) for weights, _ in (present, other)]
+        norms = present.squared_norm, other.squared_norm
         if not math.isfinite(norms[0]) and math.isfinite(norms[1]):
             return math.inf
         gain = float(mean) + 0.5 * self._config.l2 * (norms[0] - norms[1]) - chance
