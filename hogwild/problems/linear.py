@@ -17,7 +17,7 @@ from hogwild.kernels import linear as kernels
 from hogwild.problems import losses, schedules
 from hogwild.problems.linear_model import LinearModel
 from hogwild.problems.problem import Arrays
-from hogwild.problems.sample import Point, Sample
+from hogwild.problems.sample import DOUBT, Point, Sample
 from hogwild.problems.schedules import Clock
 
 PACE = 0.25  # of the weights: what the penalty may take until workers look at each other again
@@ -140,9 +140,11 @@ class LinearProblem:
             kernels.add_scaled(tail, each, each if early else 0.0, whole)
             tail *= np.float32(1.0 / max(late, 1))
         default = CANDIDATES.index("tail_" if first else "whole_")
-        shared["chosen"][0] = self._best_candidate(shared, default)
+        # In the first epoch they differ by much, and nothing is known of which is better
+        doubt = 0.0 if first else DOUBT
+        shared["chosen"][0] = self._best_candidate(shared, default, doubt)
 
-    def _best_candidate(self, shared: Arrays, default: int) -> int:
+    def _best_candidate(self, shared: Arrays, default: int, doubt: float) -> int:
         """The default, unless another is better beyond doubt on a few rows."""
         points = [
             Point(shared[prefix + "weights"], shared[prefix + "intercept"][0])
@@ -150,7 +152,8 @@ class LinearProblem:
         ]
         present = points[default]
         gains = [
-            0.0 if point is present else self._sample.sure_gain(present, point) for point in points
+            0.0 if point is present else self._sample.sure_gain(present, point, doubt)
+            for point in points
         ]
         return int(np.argmax(gains))
 

@@ -58,7 +58,7 @@ class Sample:
         self._schedule = schedules.code(config.schedule)
         self._intercept_share = intercept_share
 
-    def sure_gain(self, present: Point, other: Point) -> float:
+    def sure_gain(self, present: Point, other: Point, doubt: float = DOUBT) -> float:
         """By how much the objective is lower at another point, less what may well be chance."""
         known = [
             point.weights if self._used is None else point.weights[self._used]
@@ -68,7 +68,7 @@ class Sample:
         total, squares = kernels.compare(self._compared, *known, intercepts, self._loss)
         size = len(self._compared[3])
         mean = total / size
-        chance = DOUBT * math.sqrt(max(0.0, squares / size - mean**2) / size)
+        chance = doubt * math.sqrt(max(0.0, squares / size - mean**2) / size)
         norms = present.squared_norm, other.squared_norm
         if not math.isfinite(norms[0]) and math.isfinite(norms[1]):
             return math.inf
