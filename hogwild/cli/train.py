@@ -4,9 +4,9 @@ import argparse
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from hogwild.cli.display import Json, Lines, Silent
 from hogwild.cli.options import add_config, add_index_base, config_options, index_base
@@ -71,20 +71,17 @@ def _end(number: int, frame: FrameType | None) -> None:
 def _check(parsed: argparse.Namespace) -> None:
     """All that is wrong with the call, before any file is read."""
     problems: list[str] = []
-    outputs = [path for path in (parsed.model, parsed.trace) if path]
-    checks: list[tuple[Callable[[Any], Any], Any]] = [
-        (Config.of, config_options(parsed)),
-        *((check_output, path) for path in outputs),
+    named = {"model": parsed.model, "trace": parsed.trace}
+    checks: list[Callable[[], object]] = [
+        partial(Config.of, config_options(parsed)),
+        *(partial(check_output, path) for path in named.values() if path),
+        partial(check_apart, named, [parsed.data, parsed.test]),
     ]
-    for check, subject in checks:
+    for check in checks:
         try:
-            check(subject)
+            check()
         except OptionError as problem:
             problems.append(str(problem))
-    try:
-        check_apart({"model": parsed.model, "trace": parsed.trace}, [parsed.data, parsed.test])
-    except OptionError as problem:
-        problems.append(str(problem))
     if parsed.test and not Path(parsed.test).exists():
         problems.append(f"test: there is no file {parsed.test}")
     if parsed.json and parsed.quiet:

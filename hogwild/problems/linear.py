@@ -27,6 +27,7 @@ MEAN_COST = 0.5  # weights added to a mean, per non-zero visited: some 3 % of th
 # What training may have come to: the last weights, their mean over the last quarter of an epoch, or
 # over all of it. Which is best depends on how noisy the steps are, against how far there is to go.
 CANDIDATES = ("", "tail_", "whole_")
+TAKEN = ("last", "tail mean", "whole mean")  # the same, as words
 AHEAD_NONZEROS = 320  # how far ahead rows are fetched into the cache
 
 
@@ -48,10 +49,8 @@ class LinearProblem:
         self.notes: list[str] = []
         self._rows = rows
         self._data = {"train": _arrays(rows, rows.targets(self.labels))}
-        self._sizes = {"train": len(rows)}
         if test is not None:
             self._data["test"] = self._test_arrays(test)
-            self._sizes["test"] = len(test)
         mean_length = max(1.0, rows.nonzeros / len(rows))
         self.chunk = max(1, int(CHUNK_NONZEROS / mean_length))
         self._ahead = int(min(64, max(4, AHEAD_NONZEROS / mean_length)))
@@ -90,7 +89,7 @@ class LinearProblem:
 
     def has(self, data: str) -> bool:
         """Whether there are rows of this kind: train or test."""
-        return data in self._sizes
+        return data in self._data
 
     def shared(self) -> dict[str, tuple[int, Any]]:
         """The arrays that all workers share."""
@@ -108,7 +107,7 @@ class LinearProblem:
 
     def size(self, data: str) -> int:
         """How many rows there are to train on, or to test on."""
-        return self._sizes[data]
+        return len(self._data[data][3])
 
     def left(self, done: int, since: int, eta0: float) -> float:
         """The share of the weights of step `since` that the penalty has left at step `done`."""
@@ -164,7 +163,7 @@ class LinearProblem:
 
     def taken(self, shared: Arrays) -> str:
         """Which of the candidates `learned` gives, as a word for the trace."""
-        return ("last", "tail mean", "whole mean")[shared["chosen"][0]]
+        return TAKEN[shared["chosen"][0]]
 
     def objective(self, shared: Arrays, mean_loss: float) -> float:
         """The objective, given the mean loss at the same weights."""
