@@ -8,11 +8,11 @@ import bz2
 import gzip
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import BinaryIO, Protocol, TypeVar, cast
 
 from hogwild.data import npz, svmlight
 from hogwild.data.atomic import writing
@@ -22,6 +22,10 @@ from hogwild.errors import DataError, OptionError
 INDEX_BASES = ("auto", 0, 1)
 
 COMPRESSED = {".gz": "gzip", ".bz2": "bzip2"}
+
+PACKED = (".npz",)  # formats that do their own packing
+
+F = TypeVar("F")
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ def load(
     if index_base not in INDEX_BASES or isinstance(index_base, bool):
         raise OptionError(f'index_base must be "auto", 0 or 1, not {index_base!r}')
     path = Path(path)
-    form = _format_of(path)
+    form = format_of(path, FORMATS, OTHERWISE)
     with opened(path) as source:
         return form.read(source, index_base=index_base, labels=labels)
 
@@ -89,8 +93,8 @@ def save(rows: Rows, path: str | os.PathLike[str], *, index_base: int | None = N
     if index_base not in (0, 1, None) or isinstance(index_base, bool):
         raise OptionError(f"index_base must be 0, 1 or None, not {index_base!r}")
     path = Path(path)
-    form = _format_of(path)
-    with writing(path) as raw, _unpacked(path, raw, "wb") as file:
+    form = format_of(path, FORMATS, OTHERWISE)
+    with writing(path) as raw, unpacked(path, raw, "wb") as file:
         form.write(rows, file, index_base=index_base)
 
 
@@ -100,7 +104,7 @@ def opened(path: Path) -> Iterator[Source]:
     try:
         with path.open("rb", buffering=0) as raw:
             plain = cast(BinaryIO, raw)
-            with _unpacked(path, plain, "rb") as file:
+            with unpacked(path, plain, "rb") as file:
                 try:
                     yield Source(path, file, plain, os.fstat(raw.fileno()).st_size)
                 except DataError:
@@ -131,7 +135,7 @@ def _reason(error: Exception, path: Path) -> str:
 
 
 @contextmanager
-def _unpacked(path: Path, raw: BinaryIO, mode: str) -> Iterator[BinaryIO]:
+def unpacked(path: Path, raw: BinaryIO, mode: str) -> Iterator[BinaryIO]:
     """The contents of a file as its suffix says; the same bytes for the same contents."""
     if path.suffix.lower() == ".gz":
         with gzip.GzipFile("", mode, compresslevel=6, fileobj=raw, mtime=0) as file:
@@ -143,9 +147,15 @@ def _unpacked(path: Path, raw: BinaryIO, mode: str) -> Iterator[BinaryIO]:
         yield raw
 
 
-def _format_of(path: Path) -> Format:
+def suffix_of(path: Path) -> str:
+    """The suffix that tells the format, in small letters: that before `.gz` or `.bz2`."""
     packed = path.suffix.lower() in COMPRESSED
-    suffix = Path(path.stem if packed else path.name).suffix.lower()
-    if packed and suffix in FORMATS:
+    return Path(path.stem if packed else path.name).suffix.lower()
+
+
+def format_of(path: Path, formats: Mapping[str, F], otherwise: F) -> F:
+    """The format that a file's suffix names, or the other one."""
+    suffix = suffix_of(path)
+    if suffix in PACKED and path.suffix.lower() in COMPRESSED:
         raise DataError(f"{path}: {suffix} files are not packed once more; leave out {path.suffix}")
-    return FORMATS.get(suffix, OTHERWISE)
+    return formats.get(suffix, otherwise)

@@ -35,18 +35,18 @@ LABEL_KINDS = "fiubUS"
 def read(source: "Source", *, index_base: str | int, labels: bool) -> Rows:
     """Reads a file; `labels` changes nothing, since a missing `y` is told by None."""
     name = str(source.path)
-    arrays = _Arrays(name, source.file)
+    arrays = Arrays(name, source.file)
     base = _index_base(arrays, index_base)
     y = _labels(arrays, source.path)
-    kind = _matrix_format(arrays)
+    kind = matrix_format(arrays)
     if kind == "csr":
         return _from_csr(arrays, y, base)
-    rows = Rows(_converted(arrays, kind), y, name=name)
+    rows = Rows(converted(arrays, kind), y, name=name)
     rows.index_base = base
     return rows
 
 
-class _Arrays:
+class Arrays:
     """The arrays in a file, each read when it is asked for."""
 
     def __init__(self, name: str, file: BinaryIO) -> None:
@@ -105,7 +105,7 @@ def _checked(array: Any, name: str, kinds: str, dimensions: int) -> npt.NDArray[
     return np.asarray(array)
 
 
-def _matrix_format(arrays: _Arrays) -> str:
+def matrix_format(arrays: Arrays) -> str:
     """The matrix's format, once it is clear that all it needs is there."""
     kind = "csr"
     if "format" in arrays:
@@ -126,7 +126,7 @@ def _matrix_format(arrays: _Arrays) -> str:
     return kind
 
 
-def _index_base(arrays: _Arrays, wanted: str | int) -> int | None:
+def _index_base(arrays: Arrays, wanted: str | int) -> int | None:
     """What is wanted, or what the file names, or None.
 
     The columns themselves lie in their places here: the base is only the number that text would
@@ -138,19 +138,19 @@ def _index_base(arrays: _Arrays, wanted: str | int) -> int | None:
     return base if isinstance(wanted, str) else wanted
 
 
-def _shape(arrays: _Arrays) -> tuple[int, int]:
+def shape_of(arrays: Arrays) -> tuple[int, int]:
     shape = arrays.get("shape", INTEGERS)
     if len(shape) != 2 or shape.min() < 0:
         raise DataError(f"{arrays.name}: the shape {shape.tolist()} is not one of rows x columns")
     return int(shape[0]), int(shape[1])
 
 
-def _values(arrays: _Arrays, count: int) -> npt.NDArray[Any]:
+def values_of(arrays: Arrays, count: int) -> npt.NDArray[Any]:
     return arrays.get("data", NUMBERS) if "data" in arrays else np.ones(count, np.float32)
 
 
-def _from_csr(arrays: _Arrays, y: npt.NDArray[Any] | None, base: int | None) -> Rows:
-    rows, columns = _shape(arrays)
+def _from_csr(arrays: Arrays, y: npt.NDArray[Any] | None, base: int | None) -> Rows:
+    rows, columns = shape_of(arrays)
     indptr = arrays.get("indptr", INTEGERS)
     if len(indptr) != rows + 1:
         raise DataError(
@@ -158,21 +158,21 @@ def _from_csr(arrays: _Arrays, y: npt.NDArray[Any] | None, base: int | None) -> 
             f"and there are {len(indptr)}"
         )
     indices = arrays.get("indices", INTEGERS)
-    values = _values(arrays, len(indices))
+    values = values_of(arrays, len(indices))
     return Rows.from_arrays(indptr, indices, values, columns, y, index_base=base, name=arrays.name)
 
 
-def _converted(arrays: _Arrays, kind: str) -> Any:
+def converted(arrays: Arrays, kind: str) -> Any:
     """The matrix as scipy's csr. All is checked: scipy's conversions trust what they are given."""
     from scipy import sparse
 
-    shape = _shape(arrays)
+    shape = shape_of(arrays)
     try:
         if kind == "coo":
             row, column = arrays.get("row", INTEGERS), arrays.get("col", INTEGERS)
-            return sparse.coo_matrix((_values(arrays, len(row)), (row, column)), shape).tocsr()
+            return sparse.coo_matrix((values_of(arrays, len(row)), (row, column)), shape).tocsr()
         indices, indptr = arrays.get("indices", INTEGERS), arrays.get("indptr", INTEGERS)
-        matrix = sparse.csc_matrix((_values(arrays, len(indices)), indices, indptr), shape)
+        matrix = sparse.csc_matrix((values_of(arrays, len(indices)), indices, indptr), shape)
         matrix.check_format(full_check=True)
         return matrix.tocsr()
     except DataError:
@@ -181,7 +181,7 @@ def _converted(arrays: _Arrays, kind: str) -> Any:
         raise arrays.damaged(error, f"the {kind} matrix") from error
 
 
-def _labels(arrays: _Arrays, path: Path) -> npt.NDArray[Any] | None:
+def _labels(arrays: Arrays, path: Path) -> npt.NDArray[Any] | None:
     """The labels in the file or beside it, or None."""
     keys = [key for key in LABELS if key in arrays]
     if len(keys) > 1:

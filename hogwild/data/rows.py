@@ -242,7 +242,7 @@ def _row_pointers(
     if np.any(indptr[1:] < indptr[:-1]):
         row = int(np.argmax(indptr[1:] < indptr[:-1]))
         raise DataError(f"{name}: damaged CSR arrays: row {row + 1} ends before it begins")
-    return _frozen(indptr, np.uint64)
+    return as_frozen(indptr, np.uint64)
 
 
 def _column_indices(
@@ -256,8 +256,8 @@ def _column_indices(
         if len(indices) and (indices.min() < 0 or indices.max() >= columns):
             at = int(np.argmax((indices < 0) | (indices >= columns)))
             raise _index_error(int(indices[at]), at, columns, rows, name)
-        return _frozen(indices, np.uint32)
-    frozen = _frozen(indices, np.uint32)
+        return as_frozen(indices, np.uint32)
+    frozen = as_frozen(indices, np.uint32)
     at = int(first_bad_index(frozen, columns))
     if at < len(frozen):
         raise _index_error(int(given[at]), at, columns, rows, name)
@@ -266,7 +266,7 @@ def _column_indices(
 
 def _row_values(values: npt.NDArray[Any], rows: Rows, name: str) -> npt.NDArray[np.float32]:
     with np.errstate(over="ignore"):  # what overflows float32 is found by the check
-        frozen = _frozen(values, np.float32)
+        frozen = as_frozen(values, np.float32)
     at = int(first_bad_value(frozen))
     if at < len(frozen):
         given = values[at]
@@ -299,7 +299,7 @@ def _label_array(y: Any, rows: int, name: str) -> npt.NDArray[Any]:
     return array
 
 
-def _frozen(array: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:
+def as_frozen(array: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:
     """The array itself where it can be used as it is, else a copy; a view that can't be written."""
     if array.dtype.kind in "iu" and np.dtype(dtype).kind == "u" and array.dtype.itemsize == 8:
         array = array.view(np.uint64)

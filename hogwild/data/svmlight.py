@@ -54,13 +54,13 @@ INDEX = re.compile(rb"[0-9]+")
 def read(source: "Source", *, index_base: str | int, labels: bool) -> Rows:
     """Reads a file. Without labels, `y` is None, and every line with anything in it is a row."""
     lines = _Lines(str(source.path), index_base, labels)
-    for text, size in _blocks(source.file):
+    for text, size in blocks_of(source.file):
         lines.take(text, size)
         lines.part_read = source.progress()
     return lines.as_rows()
 
 
-def _blocks(file: Any) -> Iterator[tuple[bytearray, int]]:
+def blocks_of(file: Any) -> Iterator[tuple[bytearray, int]]:
     """Whole lines, a block at a time: a buffer (always the same one) and how many bytes count."""
     text = bytearray(BLOCK + PADDING)
     kept = 0

@@ -1,0 +1,283 @@
+"""Delimited text of ratings: a rating a line, `user,item,value`, and more fields that are ignored.
+
+A compiled kernel finds the fields, another gives codes to ids. A line that the first of them does
+not understand is looked at here once more: it has a number that is hard to round, or quotes within
+quotes, or a mistake, which gets its message here.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.data.columns import (
+    Layout,
+    Unclear,
+    checked_columns,
+    layout_of,
+    rating_of,
+)
+from hogwild.data.ids import Coder, Codes, Ids
+from hogwild.data.ratings import Ratings
+from hogwild.data.svmlight import BINARY, BYTE_ORDER_MARK, blocks_of
+from hogwild.data.texts import Texts
+from hogwild.errors import DataError
+from hogwild.kernels.delimited import (
+    BLANKS,
+    DOUBLE,
+    SINGLE,
+    VALUE_WIDTH,
+    format_ratings,
+    split_lines,
+)
+from hogwild.kernels.text import PADDING
+
+if TYPE_CHECKING:
+    from hogwild.data.files import Source
+
+LINES = 1 << 13  # parsed at a time: what is known of them stays in the cache
+SAMPLE = 20  # lines that are looked at to find out what separates the fields
+NO_PLACE = 2**64 - 1
+WAYS = {b"::": DOUBLE, b" ": BLANKS}
+
+
+class BadIdError(Exception):
+    """An id that cannot be used: its number among those given, and why."""
+
+    def __init__(self, at: int, reason: str) -> None:
+        super().__init__(reason)
+        self.at = at
+
+
+class Column(Protocol):
+    """What gives codes to the ids in one column."""
+
+    def add(self, given: Texts, codes: Codes) -> None: ...
+
+
+class IdColumn:
+    """Ids of any kind, with codes as they come."""
+
+    def __init__(self) -> None:
+        self.coder = Coder()
+
+    def add(self, given: Texts, codes: Codes) -> None:
+        """Writes the codes of ids; refuses what is not UTF-8."""
+        before = self.coder.count
+        self.coder.add(given, codes)
+        invalid = self.coder.invalid(before)
+        if invalid is not None:
+            at = int(np.argmax(codes == invalid))
+            raise BadIdError(at, "an id is not UTF-8; convert the file to it")
+
+
+class Parsed:
+    """The ratings that were read so far. The arrays are longer."""
+
+    def __init__(self, name: str, layout: Layout, columns: tuple[Column, Column]) -> None:
+        self.name = name
+        self.layout = layout
+        self.columns = columns
+        self.line = self.count = 0
+        self.users = np.empty(0, np.uint32)
+        self.items = np.empty(0, np.uint32)
+        self.values = np.empty(0, np.float32)
+        self._found = tuple(np.empty(LINES, np.uint64) for _ in range(4))
+
+    def take(self, text: bytearray, begin: int, size: int) -> None:
+        """Adds the ratings in a block of whole lines, from a place on."""
+        refuse_zero_bytes(self.name, text, begin, size, self.line)
+        array = np.frombuffer(text, np.uint8)
+        at = begin
+        while at < size:
+            at, full = self._take_lines(text, array, at, size)
+            if at < size and not full:
+                end = text.index(b"\n", at)
+                self._take_line(bytes(text[at:end]))
+                at = end + 1
+
+    def arrays(self) -> tuple[Codes, Codes, npt.NDArray[np.float32] | None]:
+        """The codes of users and items and the values, in arrays of just the right length."""
+        for array in (self.users, self.items, self.values):
+            array.resize(min(self.count, len(array)), refcheck=False)
+        return self.users, self.items, self.values if self._valued else None
+
+    @property
+    def _valued(self) -> bool:
+        return len(self.layout.places) == 3
+
+    def _take_lines(
+        self, text: bytearray, array: npt.NDArray[np.uint8], begin: int, size: int
+    ) -> tuple[int, bool]:
+        """Adds the lines that the kernel understands; where it stopped, and if for want of room."""
+        self._make_room(LINES)
+        separator, places, _ = self.layout
+        stop, count, lines = split_lines(
+            array,
+            begin,
+            size,
+            separator[0],
+            WAYS.get(separator, SINGLE),
+            places if self._valued else (*places, NO_PLACE),
+            self._found,
+            self.values[self.count :],
+        )
+        try:
+            self._add_ids(array, int(count))
+        except BadIdError as bad:
+            place = int(self._found[0][bad.at])
+            self._fail(self.line + 1 + text.count(b"\n", begin, place), bad)
+        self.line += lines
+        return int(stop), count == LINES
+
+    def _take_line(self, text: bytes) -> None:
+        """Adds a line that the kernel left over, or raises what is wrong with it."""
+        self._make_room(1)
+        try:
+            user, item, value = rating_of(text, self.layout)
+            if self._valued:
+                self.values[self.count] = value
+            for places, number in zip(self._found, (0, len(user), len(user), None), strict=True):
+                places[0] = len(user + item) if number is None else number
+            self._add_ids(np.frombuffer(user + item + bytes(PADDING), np.uint8), 1)
+        except (Unclear, BadIdError) as problem:
+            self._fail(self.line + 1, problem)
+        self.line += 1
+
+    def _add_ids(self, text: npt.NDArray[np.uint8], count: int) -> None:
+        """Adds the ids that were found in a text."""
+        end = self.count + count
+        found = [places[:count] for places in self._found]
+        self.columns[0].add(Texts(text, *found[:2]), self.users[self.count : end])
+        self.columns[1].add(Texts(text, *found[2:]), self.items[self.count : end])
+        self.count = end
+
+    def _make_room(self, more: int) -> None:
+        needed = self.count + more
+        if len(self.users) < needed:
+            for array in (self.users, self.items, self.values)[: 2 + self._valued]:
+                array.resize(needed + needed // 8, refcheck=False)
+
+    def _fail(self, line: int, problem: Exception) -> None:
+        raise DataError(f"{self.name}: line {line}: {problem}") from None
+
+
+def read(source: "Source", *, columns: Any, values: bool) -> Ratings:
+    """Reads a file; the layout is found in its first lines."""
+    wanted = checked_columns(columns, values)
+    name = str(source.path)
+    users, items = IdColumn(), IdColumn()
+    parsed: Parsed | None = None
+    blank = 0
+    for text, size in blocks_of(source.file):
+        begin = _start(text, name) if parsed is None and not blank else 0
+        if parsed is None:
+            sample = list(islice(_lines(text, begin, size), SAMPLE))
+            if not sample:
+                blank += text.count(b"\n", 0, size)
+                continue
+            refuse_zero_bytes(name, text, begin, size, blank)
+            first = blank + text.count(b"\n", 0, sample[0][0]) + 1
+            layout = layout_of(source.path, _lines_of(text, sample), wanted, values, first)
+            parsed = Parsed(name, layout, (users, items))
+            parsed.line = first - 1 + layout.header
+            begin = sample[0][layout.header]
+        parsed.take(text, begin, size)
+    if parsed is None or parsed.count == 0:
+        raise DataError(f"{name}: has no ratings in it; expected lines like 17,42,3.5")
+    user_codes, item_codes, given = parsed.arrays()
+    ids = users.coder.ids(user_codes), items.coder.ids(item_codes)
+    return Ratings.from_codes(user_codes, item_codes, given, *ids, name=name)
+
+
+def refuse_zero_bytes(name: str, text: bytearray, begin: int, size: int, lines: int) -> None:
+    """Refuses a block of bytes that cannot be text; so many lines came before."""
+    zero = text.find(b"\0", begin, size)
+    if zero >= 0:
+        line = lines + 1 + text.count(b"\n", begin, zero)
+        raise DataError(f"{name}: is not text but binary (line {line} has a zero byte)")
+
+
+def _start(text: bytearray, name: str) -> int:
+    """Where the first line begins, once it is clear that this is text."""
+    for magic, kind in BINARY.items():
+        if text.startswith(magic):
+            raise DataError(f"{name}: is not delimited text but {kind.replace('Rows', 'Ratings')}")
+    return len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
+
+
+def _lines(text: bytearray, begin: int, size: int) -> Iterator[tuple[int, int]]:
+    """Where the lines that are not blank begin, and where the next ones do."""
+    while begin < size:
+        end = text.index(b"\n", begin) + 1
+        if text[begin:end].strip():
+            yield begin, end
+        begin = end
+
+
+def _lines_of(text: bytearray, places: list[tuple[int, int]]) -> list[bytes]:
+    return [bytes(text[begin : end - 1]) for begin, end in places]
+
+
+WRITTEN = 1 << 16  # ratings at a time
+BUFFER = 1 << 26  # bytes for them, if one of them takes no more
+SPECIAL = b',;\t"\r'  # what may end a field, or begin one that is quoted
+UNWRITABLE = {b"\n": "the end of a line", b"\0": "a zero byte"}
+
+
+class Delimited:
+    """Text with one separator, as it is written."""
+
+    def __init__(self, separator: bytes) -> None:
+        self.separator = separator
+
+    def write(self, ratings: Ratings, file: BinaryIO) -> None:
+        """Writes ratings, every value with the fewest digits that are read back to the same bits.
+
+        Text that looks like a whole number becomes one when it is read back, if all ids do.
+        """
+        header = [b"user", b"item", b"rating"][: 2 + (ratings.values is not None)]
+        file.write(self.separator.join(header) + b"\n")
+        texts = [_writable(ids, ratings.name) for ids in (ratings.user_ids, ratings.item_ids)]
+        write_lines(ratings, texts[0], texts[1], self.separator, file)
+
+    read = staticmethod(read)
+
+
+def write_lines(
+    ratings: Ratings, users: Texts, items: Texts, separator: bytes, file: BinaryIO
+) -> None:
+    """Writes ratings with these texts for their users and items."""
+    longest = sum(int((texts.ends - texts.begins).max(initial=0)) for texts in (users, items))
+    width = longest + VALUE_WIDTH + 3
+    step = max(1, min(WRITTEN, BUFFER // width))
+    out = np.empty(step * width, np.uint8)
+    values = np.empty(0, np.float32) if ratings.values is None else ratings.values
+    for begin in range(0, len(ratings), step):
+        part = slice(begin, begin + step)
+        parts = ratings.users[part], ratings.items[part], values[part]
+        size = format_ratings(out, *parts, *users, *items, separator[0])
+        file.write(out[:size].data)
+
+
+def _writable(ids: Ids, name: str) -> Texts:
+    """The ids' texts, in quotes where that is needed."""
+    texts = ids.texts
+    if not ids.are_text:
+        return texts
+    blob = texts.blob[: len(texts.blob) - PADDING].tobytes()
+    for byte, what in UNWRITABLE.items():
+        if byte in blob:
+            raise DataError(f"{name}: an id holds {what}, which text cannot; save it as .npz")
+    if not any(bytes([byte]) in blob for byte in SPECIAL + b" "):
+        return texts
+    quoted = [_quoted(text).encode() for text in texts.tolist()]
+    ends = np.cumsum([0, *map(len, quoted)], dtype=np.uint64)
+    return Texts(np.frombuffer(b"".join(quoted), np.uint8), ends[:-1], ends[1:])
+
+
+def _quoted(text: str) -> str:
+    special = any(chr(byte) in text for byte in SPECIAL) or text != text.strip(" ")
+    return '"' + text.replace('"', '""') + '"' if special else text

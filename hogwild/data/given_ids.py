@@ -1,0 +1,106 @@
+"""Ids as callers give them: arrays and lists of whole numbers or of text; all else is refused."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.data.texts import Numbers, Texts
+from hogwild.errors import DataError
+from hogwild.kernels.text import PADDING
+
+BLOCK = 1 << 16  # ids that are looked at together
+MISSING = ("None", "nan", "NaT", "<NA>")  # what Python and pandas write for what is not there
+
+
+def as_ids(array: Any, name: str) -> npt.NDArray[Any] | list[str]:
+    """An array of whole numbers, or a list of text; all else is refused."""
+    if isinstance(array, list | tuple):
+        return _from_list(list(array), name)
+    given = np.asarray(array)
+    if given.ndim != 1:
+        raise DataError(f"{name}: expected one dimension, not an array of the shape {given.shape}")
+    if given.dtype.kind in "iu":
+        if given.dtype == np.uint64 and len(given) and given.max() >= 2**63:
+            raise DataError(_too_large(name, int(given.max())))
+        return given
+    if given.dtype.kind in "OUT":
+        return _from_list(given.tolist(), name)
+    if given.size == 0:
+        return np.empty(0, np.int64)
+    hint = (
+        "make them whole numbers, .astype(int)" if given.dtype.kind == "f" else "use .astype(str)"
+    )
+    if given.dtype.kind == "f" and not np.all(np.isfinite(given)):
+        at = int(np.argmin(np.isfinite(given)))
+        raise DataError(f"{name}: number {at + 1} is {given[at]}; leave out what has no id")
+    raise DataError(f"{name} are of the type {given.dtype}; ids are whole numbers or text: {hint}")
+
+
+def _from_list(entries: list[Any], name: str) -> npt.NDArray[Any] | list[str]:
+    kinds = set(map(type, entries))
+    if kinds == {str}:
+        return entries
+    numbers = all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds)
+    if numbers:
+        try:
+            return np.array(entries, np.int64)
+        except OverflowError:
+            raise DataError(_too_large(name, max(entries, key=abs))) from None
+    if all(issubclass(kind, str) for kind in kinds):
+        return [str(entry) for entry in entries]
+    raise _not_ids(entries, name)
+
+
+def _not_ids(entries: list[Any], name: str) -> DataError:
+    """What to say of a list that has other things than whole numbers, or than text."""
+    first = entries[0]
+    wanted = (int, np.integer) if isinstance(first, int | np.integer) else (str,)
+    if isinstance(first, bool) or not isinstance(first, int | np.integer | str):
+        at = 0
+    else:
+        at = next(
+            k
+            for k, entry in enumerate(entries)
+            if not isinstance(entry, wanted) or isinstance(entry, bool)
+        )
+    odd = entries[at]
+    if str(odd) in MISSING:
+        return DataError(f"{name}: number {at + 1} is missing ({odd!r}); leave out what has no id")
+    return DataError(
+        f"{name}: number {at + 1} is {odd!r}, a {type(odd).__name__}; "
+        "ids must all be whole numbers, or all be text (.astype(str))"
+    )
+
+
+def _too_large(name: str, number: int) -> str:
+    return f"{name}: {number} does not fit into 64 bits; give such ids as text (.astype(str))"
+
+
+def number_blocks(numbers: npt.NDArray[Any]) -> Iterator[tuple[int, Numbers]]:
+    """Where a block begins, and its numbers."""
+    for begin in range(0, len(numbers), BLOCK):
+        yield begin, np.ascontiguousarray(numbers[begin : begin + BLOCK], np.int64)
+
+
+def text_blocks(entries: list[str], name: str) -> Iterator[tuple[int, Texts]]:
+    """Where a block begins, and its texts."""
+    for begin in range(0, len(entries), BLOCK):
+        block = entries[begin : begin + BLOCK]
+        try:
+            data = "".join(block).encode()
+        except UnicodeEncodeError as error:
+            raise DataError(f"{name}: there is text that is not Unicode ({error})") from None
+        sizes = [len(text) for text in block]
+        if sum(sizes) != len(data):
+            sizes = [len(text.encode()) for text in block]
+        ends = np.cumsum([0, *sizes], dtype=np.uint64)
+        yield begin, Texts(np.frombuffer(data + bytes(PADDING), np.uint8), ends[:-1], ends[1:])
+
+
+def refuse_empty(block: Texts, begin: int, name: str) -> None:
+    empty = block.begins == block.ends
+    if empty.any():
+        at = begin + int(np.argmax(empty)) + 1
+        raise DataError(f"{name}: number {at} is empty; leave out what has no id")

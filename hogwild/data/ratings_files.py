@@ -1,0 +1,91 @@
+"""Reading and writing ratings, and which format is read by which module.
+
+A format is a module, or an object, with `read` and `write` as in `RatingsFormat`. To add one, name
+its suffix in `FORMATS`.
+"""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+
+from hogwild.data import market, ratings_npz
+from hogwild.data.atomic import writing
+from hogwild.data.delimited import Delimited
+from hogwild.data.files import format_of, opened, suffix_of, unpacked
+from hogwild.data.ratings import Ratings, check_duplicates
+from hogwild.errors import OptionError
+
+if TYPE_CHECKING:
+    from hogwild.data.files import Source
+
+
+class RatingsFormat(Protocol):
+    """What a format offers."""
+
+    def read(self, source: "Source", *, columns: Any, values: bool) -> Ratings: ...
+
+    def write(self, ratings: Ratings, file: BinaryIO) -> None: ...
+
+
+FORMATS: dict[str, RatingsFormat] = {
+    ".csv": Delimited(b","),
+    ".tsv": Delimited(b"\t"),
+    ".npz": ratings_npz,
+    ".mtx": market,
+}
+OTHERWISE: RatingsFormat = Delimited(b",")
+
+
+def load_ratings(
+    path: str | os.PathLike[str],
+    *,
+    columns: Any = None,
+    values: bool = True,
+    duplicates: str = "keep",
+) -> Ratings:
+    """Reads ratings from a file: `.npz`, Matrix Market (`.mtx`), or else delimited text.
+
+    Text may be `.gz` or `.bz2`. Commas, tabs, semicolons, "::" or blanks separate its fields, and
+    it may have a header. A column's ids are whole numbers if all of them are written as such,
+    without leading zeros or a plus; else they are text.
+
+    Args:
+        path: the file.
+        columns: which columns of delimited text hold user, item and value, by the names in its
+            header or by places from 1 on: "user,item,rating", (1, 2, 3). Without it, columns are
+            found by usual names, or are the first three where there is no header.
+        values: False reads pairs of user and item, and ignores values.
+        duplicates: "keep" all ratings of the same pair, or take their "mean" or the "last" of them,
+            or "error".
+
+    Raises:
+        DataError: the file cannot be used; the text says where, and what is expected there.
+    """
+    check_duplicates(duplicates)
+    path = Path(path)
+    form = format_of(path, FORMATS, OTHERWISE)
+    with opened(path) as source:
+        ratings = form.read(source, columns=columns, values=values)
+    return ratings.deduplicated(duplicates)
+
+
+def save_ratings(ratings: Ratings, path: str | os.PathLike[str]) -> None:
+    """Writes ratings to a file that `load_ratings` reads back, in the format of its suffix.
+
+    Only `.npz` also keeps ids that no rating has, and text that looks like whole numbers as text.
+    A matrix (`.mtx`) holds no ids but 0, 1, 2 ..., and pairs are read back with the value 1.
+
+    Args:
+        ratings: the data.
+        path: the file, `.csv`, `.tsv`, `.npz` or `.mtx`; text also with `.gz` or `.bz2` behind. It
+            is replaced once all is written, and untouched if anything fails.
+
+    Raises:
+        HogwildError: the file cannot be written, or the format cannot hold the data.
+    """
+    path = Path(path)
+    if suffix_of(path) not in FORMATS:
+        raise OptionError(f"{path}: the suffix must be one of {', '.join(FORMATS)}")
+    form = format_of(path, FORMATS, OTHERWISE)
+    with writing(path) as raw, unpacked(path, raw, "wb") as file:
+        form.write(ratings, file)

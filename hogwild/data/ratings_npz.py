@@ -1,0 +1,124 @@
+"""Ratings in numpy's `.npz`: a matrix as scipy saves it, or arrays of users, items and values.
+
+The arrays hold the ids themselves, unless there are `user_ids...` and `item_ids...` as well: then
+they hold codes. So it is written here, which keeps ids of any kind, in their order.
+"""
+
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.data.ids import Ids
+from hogwild.data.npz import (
+    INTEGERS,
+    NEEDED,
+    NUMBERS,
+    Arrays,
+    converted,
+    matrix_format,
+    shape_of,
+    values_of,
+)
+from hogwild.data.ratings import Ratings, row_numbers, unsigned
+from hogwild.errors import DataError, OptionError
+
+if TYPE_CHECKING:
+    from hogwild.data.files import Source
+
+USERS = ("users", "user", "user_id", "userId")
+ITEMS = ("items", "item", "item_id", "itemId", "movies", "movie", "movieId")
+VALUES = ("values", "value", "ratings", "rating", "scores", "stars")
+USER_IDS, ITEM_IDS = "user_ids.", "item_ids."
+ID_KINDS = "iuUfb"  # numbers that are no ids get their message from Ids
+
+
+def read(source: "Source", *, columns: Any, values: bool) -> Ratings:
+    """Reads a file; pairs without values if it is asked to."""
+    name = str(source.path)
+    if columns is not None:
+        raise OptionError(f"{name}: columns is for delimited text; arrays have names")
+    arrays = Arrays(name, source.file)
+    users, items = _key(arrays, USERS), _key(arrays, ITEMS)
+    if users and items:
+        return _of_arrays(arrays, users, items, values)
+    if not all(key in arrays for key in NEEDED["csr"]) and "format" not in arrays:
+        raise DataError(
+            f"{name}: there are {', '.join(arrays.archive.files) or 'no arrays'} in it; expected "
+            "users, items and values, or a matrix as scipy.sparse.save_npz writes it"
+        )
+    return _of_matrix(arrays, values)
+
+
+def _key(arrays: Arrays, names: tuple[str, ...]) -> str | None:
+    found = [name for name in names if name in arrays]
+    if len(found) > 1:
+        raise DataError(f"{arrays.name}: has {' and '.join(found)}; keep one of them")
+    return found[0] if found else None
+
+
+def _of_arrays(arrays: Arrays, users: str, items: str, values: bool) -> Ratings:
+    key = _key(arrays, VALUES)
+    if values and key is None and not _has_ids(arrays):
+        raise DataError(
+            f"{arrays.name}: has no array of values, only {', '.join(arrays.archive.files)}; "
+            "for pairs without values: values=False"
+        )
+    given = arrays.get(key, NUMBERS) if values and key else None
+    if not _has_ids(arrays):
+        return Ratings(
+            arrays.get(users, ID_KINDS), arrays.get(items, ID_KINDS), given, name=arrays.name
+        )
+    return Ratings.from_codes(
+        arrays.get(users, INTEGERS),
+        arrays.get(items, INTEGERS),
+        given,
+        _ids(arrays, USER_IDS),
+        _ids(arrays, ITEM_IDS),
+        name=arrays.name,
+    )
+
+
+def _has_ids(arrays: Arrays) -> bool:
+    return any(name.startswith((USER_IDS, ITEM_IDS)) for name in arrays.archive.files)
+
+
+def _ids(arrays: Arrays, prefix: str) -> Ids:
+    names = [name for name in arrays.archive.files if name.startswith(prefix)]
+    held = {name.removeprefix(prefix): arrays.get(name, INTEGERS) for name in names}
+    return Ids.from_arrays(held, f"{arrays.name}: {prefix.rstrip('.')}")
+
+
+def _of_matrix(arrays: Arrays, values: bool) -> Ratings:
+    """The entries of a matrix, one by one: of the same place there may be more than one."""
+    kind = matrix_format(arrays)
+    rows, columns = shape_of(arrays)
+    if kind == "coo":
+        users, items = arrays.get("row", INTEGERS), arrays.get("col", INTEGERS)
+        given = values_of(arrays, len(users))
+    elif kind == "csr":
+        items = arrays.get("indices", INTEGERS)
+        users = row_numbers(arrays.get("indptr", INTEGERS), rows, len(items), arrays.name)
+        given = values_of(arrays, len(items))
+    else:
+        matrix = converted(arrays, kind)
+        users = row_numbers(matrix.indptr, rows, len(matrix.indices), arrays.name)
+        items, given = matrix.indices, matrix.data
+    return Ratings.from_codes(
+        unsigned(users, rows, arrays.name),
+        unsigned(items, columns, arrays.name),
+        given if values else None,
+        Ids.numbered(rows),
+        Ids.numbered(columns),
+        name=arrays.name,
+    )
+
+
+def write(ratings: Ratings, file: BinaryIO) -> None:
+    """Writes codes, values and ids, uncompressed."""
+    arrays: dict[str, npt.NDArray[Any]] = {"users": ratings.users, "items": ratings.items}
+    if ratings.values is not None:
+        arrays["values"] = ratings.values
+    for prefix, ids in ((USER_IDS, ratings.user_ids), (ITEM_IDS, ratings.item_ids)):
+        arrays |= {prefix + key: array for key, array in ids.arrays().items()}
+    np.savez(file, **arrays)  # type: ignore[arg-type]

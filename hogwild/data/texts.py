@@ -1,0 +1,90 @@
+"""Many texts in one array, as UTF-8: no Python object for each of them."""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.kernels import ids as kernels
+from hogwild.kernels.ids import NUMBER_WIDTH
+from hogwild.kernels.text import PADDING
+
+BLOCK = 1 << 16  # texts that are checked together
+
+Numbers = npt.NDArray[np.int64]
+
+
+class Texts(NamedTuple):
+    """Texts as UTF-8 in one array, with `PADDING` bytes behind, and where each begins and ends."""
+
+    blob: npt.NDArray[np.uint8]
+    begins: npt.NDArray[np.uint64]
+    ends: npt.NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        return len(self.begins)
+
+    def part(self, begin: int, end: int) -> "Texts":
+        """Some of the texts."""
+        return Texts(self.blob, self.begins[begin:end], self.ends[begin:end])
+
+    def hashes(self) -> npt.NDArray[np.uint64]:
+        """A hash of each."""
+        hashes = np.empty(len(self), np.uint64)
+        kernels.hash_texts(self.blob, self.begins, self.ends, hashes)
+        return hashes
+
+    def numbers(self) -> tuple[Numbers, npt.NDArray[np.bool_]]:
+        """The numbers that texts are, and which of them are numbers written as `str` does."""
+        numbers, whole = np.empty(len(self), np.int64), np.empty(len(self), np.bool_)
+        kernels.read_numbers(self.blob, self.begins, self.ends, numbers, whole)
+        return numbers, whole
+
+    def tolist(self) -> list[str]:
+        """As Python's text."""
+        # Python cuts its own bytes twice as quickly, but that is a copy of all
+        few = len(self) < len(self.blob) // 1000
+        data = self.blob.data if few else self.blob.tobytes()
+        places = zip(self.begins.tolist(), self.ends.tolist(), strict=True)
+        return [str(data[begin:end], "utf-8") for begin, end in places]
+
+
+def written(numbers: Numbers) -> Texts:
+    """Numbers as texts."""
+    blob = np.empty(NUMBER_WIDTH * len(numbers) + PADDING, np.uint8)
+    ends = np.zeros(len(numbers) + 1, np.uint64)
+    kernels.write_numbers(np.ascontiguousarray(numbers), blob, ends)
+    blob.resize(int(ends[-1]) + PADDING, refcheck=False)
+    return Texts(blob, ends[:-1], ends[1:])
+
+
+def first_invalid(
+    blob: npt.NDArray[np.uint8], ends: npt.NDArray[np.uint64], first: int
+) -> int | None:
+    """The first text from number `first` on that is not UTF-8, if there is one."""
+    for begin in range(first, len(ends) - 1, BLOCK):
+        places = ends[begin : begin + BLOCK + 1]
+        data = blob[int(places[0]) : int(places[-1])]
+        if _all_valid(data, places[:-1] - places[0]):
+            continue
+        for code, (at, end) in enumerate(pairwise(places.tolist())):
+            if not _is_utf8(blob[at:end]):
+                return begin + code
+    return None
+
+
+def _all_valid(data: npt.NDArray[np.uint8], begins: npt.NDArray[np.uint64]) -> bool:
+    """Whether texts one behind the other are UTF-8, and none begins within a character."""
+    if np.all(data < 0x80):
+        return True
+    within = data & 0xC0 == 0x80
+    return not within[begins[begins < len(data)]].any() and _is_utf8(data)
+
+
+def _is_utf8(data: npt.NDArray[np.uint8]) -> bool:
+    try:
+        data.tobytes().decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,301 @@
+"""Lines of delimited text to where their ids stand, and to values; and back.
+
+As in `text.py`: all text ends with a newline and has `PADDING` behind it, and `at` is an address.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from hogwild.kernels.compile import hot, kernel
+from hogwild.kernels.primitives import U, readonly, trailing_zeros, writable
+from hogwild.kernels.text import (
+    FLOAT32_LIMIT,
+    MANTISSA_DIGITS,
+    MINUS,
+    NEWLINE,
+    POINT,
+    RETURN,
+    SMALL_E,
+    SPACE,
+    TAB,
+    TEN,
+    address_of,
+    any_number,
+    append_digits,
+    byte_at,
+    put_byte,
+    put_value,
+    wide_nearest,
+    word_at,
+)
+
+QUOTE = ord('"')
+ONES = np.uint64(0x0101010101010101)
+TOPS = np.uint64(0x8080808080808080)
+NEWLINES = np.uint64(NEWLINE) * ONES
+QUOTES = np.uint64(QUOTE) * ONES
+VALUE_WIDTH = len("-1.17549435e-38")
+
+# How fields are told apart: by one byte, by the same byte twice, by blanks
+SINGLE, DOUBLE, BLANKS = 0, 1, 2
+
+
+@hot
+def zero_bytes(word: Any) -> Any:
+    """The top bit of each byte that is zero; above the first of them there may be wrong ones."""
+    return (word - ONES) & ~word & TOPS
+
+
+@hot
+def next_of(at: Any, a: Any, b: Any, c: Any) -> Any:
+    """The next byte that is one of three, each given as a word full of it."""
+    found = np.uint64(0)
+    while True:
+        word = word_at(at)
+        found = zero_bytes(word ^ a) | zero_bytes(word ^ b) | zero_bytes(word ^ c)
+        if found != np.uint64(0):
+            return at + (trailing_zeros(found) >> np.uint64(3))
+        at += U(8)
+
+
+@hot
+def field_end(at: Any, separators: Any, others: Any, way: Any) -> Any:
+    """Where the field that begins at `at` ends: at a separator or at the line's end."""
+    at = next_of(at, separators, others, NEWLINES)
+    if way == DOUBLE:
+        while byte_at(at) != NEWLINE and byte_at(at) != byte_at(at + U(1)):
+            at = next_of(at + U(1), separators, others, NEWLINES)
+    return at
+
+
+@hot
+def after_spaces(at: Any, way: Any) -> Any:
+    while byte_at(at) == SPACE or (way == BLANKS and byte_at(at) == TAB):
+        at += U(1)
+    return at
+
+
+@hot
+def ends_line(at: Any) -> Any:
+    return byte_at(at) == NEWLINE or (byte_at(at) == RETURN and byte_at(at + U(1)) == NEWLINE)
+
+
+@hot
+def quoted_field(begin: Any, separators: Any) -> Any:
+    """Where the text that follows a quote ends, what is behind it, and if it has no quotes in it.
+
+    What is behind is 0 if the quote is not closed on the line, or not at the end of the field.
+    """
+    end = next_of(begin, QUOTES, QUOTES, NEWLINES)
+    simple = True
+    while byte_at(end) == QUOTE and byte_at(end + U(1)) == QUOTE:
+        end = next_of(end + U(2), QUOTES, QUOTES, NEWLINES)
+        simple = False
+    stop = after_spaces(end + U(1), SINGLE)
+    if byte_at(end) == NEWLINE:
+        stop = U(0)
+    elif ends_line(stop):
+        stop += U(byte_at(stop) == RETURN)
+    elif np.uint64(byte_at(stop)) != separators & np.uint64(0xFF):
+        stop = U(0)
+    return end, stop, simple
+
+
+@hot
+def plain_field(begin: Any, separators: Any, others: Any, way: Any) -> Any:
+    """Where the text of a field ends, without blanks behind it, and where the field does."""
+    stop = field_end(begin, separators, others, way)
+    end = stop
+    if end > begin and byte_at(end) == NEWLINE and byte_at(end - U(1)) == RETURN:
+        end -= U(1)
+    while end > begin and byte_at(end - U(1)) == SPACE:
+        end -= U(1)
+    return end, stop
+
+
+@hot
+def a_field(begin: Any, separators: Any, others: Any, way: Any) -> Any:
+    """Where a field's text begins and ends, where the field does, and if the text is as it stands.
+
+    Where the field ends is 0 if it is wrong.
+    """
+    begin = after_spaces(begin, way)
+    simple = True
+    if way == SINGLE and byte_at(begin) == QUOTE:
+        begin += U(1)
+        end, stop, simple = quoted_field(begin, separators)
+    else:
+        end, stop = plain_field(begin, separators, others, way)
+    return begin, end, stop, simple
+
+
+@hot
+def line_end(at: Any, separators: Any, others: Any, way: Any) -> Any:
+    """The end of the line, from the end of a field; 0 if there are fields that are wrong."""
+    if way != SINGLE:
+        return next_of(at, NEWLINES, NEWLINES, NEWLINES)
+    end = next_of(at, NEWLINES, QUOTES, QUOTES)
+    if byte_at(end) == NEWLINE:
+        return end
+    while at != U(0) and byte_at(at) != NEWLINE:
+        _, _, at, _ = a_field(at + U(1), separators, others, way)
+    return at
+
+
+@hot
+def plain_value(begin: Any) -> Any:
+    """Digits, perhaps a point and more digits, and where they end; 0 where it is not so plain."""
+    w, at = append_digits(begin, np.uint64(0))
+    digits = at - begin
+    places = U(0)
+    if byte_at(at) == POINT:
+        first = at + U(1)
+        w, at = append_digits(first, w)
+        places = at - first
+    exponent = byte_at(at) | 32 == SMALL_E
+    if digits == U(0) or exponent or digits + places > U(MANTISSA_DIGITS):
+        return 0.0, U(0)
+    if w > np.uint64(1 << 53):
+        return wide_nearest(w, -np.int64(places)), at
+    return np.float64(np.int64(w)) / TEN[places], at
+
+
+@hot
+def value_at(begin: Any) -> Any:
+    """A number in any form, and where it ends. NaN if it is one that cannot be told here."""
+    if byte_at(begin) == MINUS:
+        value, at = plain_value(begin + U(1))
+        value = -value
+    else:
+        value, at = plain_value(begin)
+    if at == U(0):
+        value, at = any_number(begin)
+    return value, at
+
+
+@kernel(
+    types.UniTuple(types.uint64, 3)(
+        readonly(types.uint8),
+        types.uint64,
+        types.uint64,
+        types.uint8,
+        types.uint8,
+        types.UniTuple(types.uint64, 3),
+        types.UniTuple(writable(types.uint64), 4),
+        writable(types.float32),
+    ),
+    fast=False,
+)
+def split_lines(
+    text: Any, begin: Any, end: Any, separator: Any, way: Any, places: Any, ids: Any, values: Any
+) -> Any:
+    """Finds the ids and values in the lines text[begin:end], until the arrays are full.
+
+    `places` are those of the user, the item and the value among a line's fields, from 0 on; no
+    value is read where its place is after all fields that there can be (2^64 - 1). Fills in where
+    the users begin and end in the text, the same for the items, and the values. Stops before a line
+    that is wrong or not simple. Returns where it stopped, how many ratings it found and how many
+    lines it passed.
+    """
+    user_begins, user_ends, item_begins, item_ends = ids
+    user_place, item_place, value_place = places
+    valued = value_place != np.uint64(0xFFFFFFFFFFFFFFFF)
+    last = max(user_place, item_place)
+    if valued:
+        last = max(last, value_place)
+    separators = np.uint64(separator) * ONES
+    others = np.uint64(TAB) * ONES if way == BLANKS else separators
+    width = U(2) if way == DOUBLE else U(1)
+    start = address_of(text)
+    line = start + begin
+    count = U(0)
+    lines = U(0)
+    while line < start + end and count < U(user_begins.size):
+        at = after_spaces(line, way)
+        if ends_line(at):
+            line = at + U(1) + U(byte_at(at) == RETURN)
+            lines += U(1)
+            continue
+        place = np.uint64(0)
+        while True:
+            first, behind, stop, simple = a_field(at, separators, others, way)
+            good = stop != U(0)
+            if place == user_place:
+                user_begins[count] = first - start
+                user_ends[count] = behind - start
+                good &= simple and behind > first
+            elif place == item_place:
+                item_begins[count] = first - start
+                item_ends[count] = behind - start
+                good &= simple and behind > first
+            elif place == value_place:
+                value, number_end = value_at(first)
+                good &= number_end == behind and abs(value) < FLOAT32_LIMIT
+                values[count] = value
+            good = good and (place == last or byte_at(stop) != NEWLINE)
+            if not good or place == last:
+                break
+            at = stop + width
+            place += np.uint64(1)
+        stop = line_end(stop, separators, others, way) if good else U(0)
+        if stop == U(0):
+            break
+        line = stop + U(1)
+        lines += U(1)
+        count += U(1)
+    return line - start, count, lines
+
+
+@hot
+def put_text(at: Any, blob: Any, begin: Any, end: Any) -> Any:
+    """Copies a text; where it ends."""
+    for k in range(begin, end):
+        put_byte(at, blob[k])
+        at += U(1)
+    return at
+
+
+TEXTS = (readonly(types.uint8), readonly(types.uint64), readonly(types.uint64))
+
+
+@kernel(
+    types.uint64(
+        writable(types.uint8),
+        readonly(types.uint32),
+        readonly(types.uint32),
+        readonly(types.float32),
+        *TEXTS,
+        *TEXTS,
+        types.uint8,
+    ),
+    fast=False,
+)
+def format_ratings(
+    out: Any,
+    users: Any,
+    items: Any,
+    values: Any,
+    user_blob: Any,
+    user_begins: Any,
+    user_ends: Any,
+    item_blob: Any,
+    item_begins: Any,
+    item_ends: Any,
+    separator: Any,
+) -> Any:
+    """Writes ratings as lines (pairs where there are no values); the length of what was written."""
+    start = address_of(out)
+    at = start
+    for k in range(U(0), U(users.size)):
+        user, item = U(users[k]), U(items[k])
+        at = put_text(at, user_blob, user_begins[user], user_ends[user])
+        put_byte(at, separator)
+        at = put_text(at + U(1), item_blob, item_begins[item], item_ends[item])
+        if values.size > 0:
+            put_byte(at, separator)
+            at = put_value(at + U(1), values[k])
+        put_byte(at, NEWLINE)
+        at += U(1)
+    return at - start

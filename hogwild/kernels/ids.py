@@ -1,0 +1,390 @@
+"""Ids to codes: distinct texts or whole numbers, each with the number of its first appearance.
+
+A hash table with open addressing: `slots`, twice as many as ids at the least and a power of two.
+A slot holds the upper half of an id's hash, and below it the id's code. Texts lie one after the
+other in `blob`, and `ends` says where each begins and ends; they have `PADDING` behind them, as
+all text here (see `text.py`). Small whole numbers have a table of their own, `direct`: what stands
+at a number less `low` is its code plus one, or 0.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from hogwild.kernels.compile import hot, inline, kernel
+from hogwild.kernels.primitives import U, prefetch, readonly, scramble, writable
+from hogwild.kernels.text import (
+    DIGITS,
+    MINUS,
+    ZERO,
+    address_of,
+    byte_at,
+    digit_count,
+    digits_of,
+    digits_value,
+    is_digit,
+    put_byte,
+    put_whole,
+    word_at,
+)
+
+UNKNOWN = 0xFFFFFFFF
+EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
+NUMBER_WIDTH = len("-9223372036854775808")
+MOST_DIGITS = 19
+LIMIT = 1 << 63  # of what a minus may stand before; a number without one is less
+AHEAD = 16  # ids between asking for a slot and looking at it
+
+LOW_HALF = np.uint64(0xFFFFFFFF)
+HIGH_HALF = np.uint64(0xFFFFFFFF00000000)
+
+
+@hot
+def text_hash(at: Any, end: Any) -> Any:
+    """A hash of the bytes from one address up to another."""
+    word = scramble(np.uint64(end - at))
+    while at + U(8) <= end:
+        word = scramble(word ^ word_at(at))
+        at += U(8)
+    if at < end:
+        word = scramble(word ^ first_bytes(at, end - at))
+    return word
+
+
+@hot
+def first_bytes(at: Any, count: Any) -> Any:
+    """The first 1 to 7 bytes of a word."""
+    return word_at(at) & ((np.uint64(1) << (np.uint64(count) << np.uint64(3))) - np.uint64(1))
+
+
+@hot
+def same_bytes(a: Any, b: Any, count: Any) -> Any:
+    while count >= U(8):
+        if word_at(a) != word_at(b):
+            return False
+        a += U(8)
+        b += U(8)
+        count -= U(8)
+    return count == U(0) or first_bytes(a, count) == first_bytes(b, count)
+
+
+@hot
+def slot_of_text(at: Any, end: Any, word: Any, slots: Any, blob: Any, ends: Any) -> Any:
+    """The slot of a text with the hash `word`, or the empty one where it belongs."""
+    mask = U(slots.size) - U(1)
+    place = U(word) & mask
+    while slots[place] != EMPTY:
+        if (slots[place] ^ word) & HIGH_HALF == np.uint64(0):
+            code = U(slots[place] & LOW_HALF)
+            begin = ends[code]
+            size = ends[code + U(1)] - begin
+            if size == end - at and same_bytes(blob + begin, at, size):
+                break
+        place = (place + U(1)) & mask
+    return place
+
+
+@hot
+def slot_of_number(number: Any, word: Any, slots: Any, numbers: Any) -> Any:
+    """The slot of a number with the hash `word`, or the empty one where it belongs."""
+    mask = U(slots.size) - U(1)
+    place = U(word) & mask
+    while slots[place] != EMPTY:
+        alike = (slots[place] ^ word) & HIGH_HALF == np.uint64(0)
+        if alike and numbers[U(slots[place] & LOW_HALF)] == number:
+            break
+        place = (place + U(1)) & mask
+    return place
+
+
+@hot
+def number_hash(number: Any) -> Any:
+    return scramble(np.uint64(number))
+
+
+TEXTS = (readonly(types.uint8), readonly(types.uint64), readonly(types.uint64))
+
+
+@kernel(types.void(*TEXTS, writable(types.uint64)), fast=False)
+def hash_texts(text: Any, begins: Any, ends: Any, hashes: Any) -> None:
+    """The hashes of the texts that begin and end at these places."""
+    start = address_of(text)
+    for i in range(U(0), U(begins.size)):
+        hashes[i] = text_hash(start + begins[i], start + ends[i])
+
+
+@kernel(types.void(readonly(types.int64), writable(types.uint64)), fast=False)
+def hash_numbers(numbers: Any, hashes: Any) -> None:
+    """The hashes of numbers."""
+    for i in range(U(0), U(numbers.size)):
+        hashes[i] = number_hash(numbers[i])
+
+
+@kernel(types.void(readonly(types.uint64), writable(types.uint64)), fast=False)
+def fill_slots(hashes: Any, slots: Any) -> None:
+    """Gives a slot to every code from 0 on, by the hashes of ids that are known to differ."""
+    mask = U(slots.size) - U(1)
+    size = U(hashes.size)
+    for code in range(U(0), size):
+        prefetch(slots, U(hashes[min(code + U(AHEAD), size - U(1))]) & mask)
+        place = U(hashes[code]) & mask
+        while slots[place] != EMPTY:
+            place = (place + U(1)) & mask
+        slots[place] = (hashes[code] & HIGH_HALF) | np.uint64(code)
+
+
+@kernel(
+    types.UniTuple(types.uint64, 2)(
+        *TEXTS,
+        readonly(types.uint64),
+        types.uint64,
+        writable(types.uint64),
+        writable(types.uint8),
+        writable(types.uint64),
+        types.uint64,
+        types.uint64,
+        writable(types.uint32),
+    ),
+    fast=False,
+)
+def add_texts(
+    text: Any,
+    begins: Any,
+    ends: Any,
+    hashes: Any,
+    first: Any,
+    slots: Any,
+    blob: Any,
+    blob_ends: Any,
+    known: Any,
+    most: Any,
+    codes: Any,
+) -> Any:
+    """The codes of texts from number `first` on; new ones are appended to `blob`.
+
+    Stops before there would be more than `most`. Returns where it stopped and how many are known.
+    """
+    start = address_of(text)
+    store = address_of(blob)
+    mask = U(slots.size) - U(1)
+    size = U(begins.size)
+    count = U(known)
+    for i in range(U(first), size):
+        prefetch(slots, U(hashes[min(i + U(AHEAD), size - U(1))]) & mask)
+        at = start + begins[i]
+        end = start + ends[i]
+        place = slot_of_text(at, end, hashes[i], slots, store, blob_ends)
+        if slots[place] == EMPTY:
+            if count >= U(most):
+                return i, count
+            to = blob_ends[count]
+            for k in range(U(0), U(end - at)):
+                blob[to + k] = byte_at(at + k)
+            slots[place] = (hashes[i] & HIGH_HALF) | np.uint64(count)
+            count += U(1)
+            blob_ends[count] = to + U(end - at)
+        codes[i] = np.uint32(slots[place] & LOW_HALF)
+    return size, count
+
+
+@kernel(
+    types.void(
+        *TEXTS,
+        readonly(types.uint64),
+        readonly(types.uint64),
+        readonly(types.uint8),
+        readonly(types.uint64),
+        writable(types.uint32),
+    ),
+    fast=False,
+)
+def find_texts(
+    text: Any,
+    begins: Any,
+    ends: Any,
+    hashes: Any,
+    slots: Any,
+    blob: Any,
+    blob_ends: Any,
+    codes: Any,
+) -> None:
+    """The codes of texts, `UNKNOWN` for those that are not in the table (all ones, as `EMPTY`)."""
+    start = address_of(text)
+    store = address_of(blob)
+    mask = U(slots.size) - U(1)
+    size = U(begins.size)
+    for i in range(U(0), size):
+        prefetch(slots, U(hashes[min(i + U(AHEAD), size - U(1))]) & mask)
+        at = start + begins[i]
+        place = slot_of_text(at, start + ends[i], hashes[i], slots, store, blob_ends)
+        codes[i] = np.uint32(slots[place] & LOW_HALF)
+
+
+@kernel(
+    types.UniTuple(types.uint64, 2)(
+        readonly(types.int64),
+        types.uint64,
+        writable(types.uint32),
+        writable(types.uint64),
+        writable(types.int64),
+        types.uint64,
+        types.uint64,
+        writable(types.uint32),
+    ),
+    fast=False,
+)
+def add_numbers(
+    given: Any,
+    first: Any,
+    direct: Any,
+    slots: Any,
+    numbers: Any,
+    known: Any,
+    most: Any,
+    codes: Any,
+) -> Any:
+    """As `add_texts` for whole numbers; `direct` begins at 0, and has what is small enough."""
+    mask = U(slots.size) - U(1)
+    size = U(given.size)
+    count = U(known)
+    for i in range(U(first), size):
+        ahead = given[min(i + U(AHEAD), size - U(1))]
+        if np.uint64(ahead) >= np.uint64(direct.size):
+            prefetch(slots, U(number_hash(ahead)) & mask)
+        number = given[i]
+        if np.uint64(number) < np.uint64(direct.size):
+            code = direct[U(number)]
+            if code == np.uint32(0):
+                if count >= U(most):
+                    return i, count
+                numbers[count] = number
+                count += U(1)
+                code = np.uint32(count)
+                direct[U(number)] = code
+            codes[i] = code - np.uint32(1)
+        else:
+            word = number_hash(number)
+            place = slot_of_number(number, word, slots, numbers)
+            if slots[place] == EMPTY:
+                if count >= U(most):
+                    return i, count
+                numbers[count] = number
+                slots[place] = (word & HIGH_HALF) | np.uint64(count)
+                count += U(1)
+            codes[i] = np.uint32(slots[place] & LOW_HALF)
+    return size, count
+
+
+@kernel(
+    types.void(
+        readonly(types.int64),
+        readonly(types.uint64),
+        readonly(types.int64),
+        writable(types.uint32),
+    ),
+    fast=False,
+)
+def find_numbers(given: Any, slots: Any, numbers: Any, codes: Any) -> None:
+    """The codes of whole numbers, `UNKNOWN` for those that are not in the table."""
+    mask = U(slots.size) - U(1)
+    size = U(given.size)
+    for i in range(U(0), size):
+        ahead = given[min(i + U(AHEAD), size - U(1))]
+        prefetch(slots, U(number_hash(ahead)) & mask)
+        place = slot_of_number(given[i], number_hash(given[i]), slots, numbers)
+        codes[i] = np.uint32(slots[place] & LOW_HALF)
+
+
+@kernel(types.void(readonly(types.int64), types.int64, writable(types.uint32)), fast=False)
+def mark_numbers(given: Any, low: Any, direct: Any) -> None:
+    """Marks the numbers that occur; all of them must be in the table's range."""
+    for i in range(U(0), U(given.size)):
+        direct[U(given[i] - low)] = np.uint32(1)
+
+
+@kernel(types.uint64(writable(types.uint32), types.int64, writable(types.int64)), fast=False)
+def number_marked(direct: Any, low: Any, numbers: Any) -> Any:
+    """Gives codes to the numbers that are marked, in ascending order; how many they are."""
+    count = U(0)
+    for place in range(U(0), U(direct.size)):
+        if direct[place] != np.uint32(0):
+            numbers[count] = low + np.int64(place)
+            count += U(1)
+            direct[place] = np.uint32(count)
+    return count
+
+
+@kernel(
+    types.void(readonly(types.int64), types.int64, readonly(types.uint32), writable(types.uint32)),
+    fast=False,
+)
+def find_direct(given: Any, low: Any, direct: Any, codes: Any) -> None:
+    """The codes of whole numbers, `UNKNOWN` for those that are not in the table."""
+    for i in range(U(0), U(given.size)):
+        place = np.uint64(given[i]) - np.uint64(low)
+        code = np.uint32(0)
+        if place < np.uint64(direct.size):
+            code = direct[U(place)]
+        codes[i] = code - np.uint32(1)  # 0 becomes UNKNOWN
+
+
+@inline
+def long_number(at: Any, end: Any) -> Any:
+    """As `whole_number`, of any length and with a minus."""
+    negative = byte_at(at) == MINUS
+    if negative:
+        at += U(1)
+    if (
+        end - at > U(MOST_DIGITS)
+        or at == end
+        or (byte_at(at) == ZERO and (negative or end - at > U(1)))
+    ):
+        return np.int64(0), False
+    w = np.uint64(0)
+    while at < end:
+        if not is_digit(byte_at(at)):
+            return np.int64(0), False
+        w = w * np.uint64(10) + np.uint64(byte_at(at) - ZERO)
+        at += U(1)
+    if w > np.uint64(LIMIT) or (w == np.uint64(LIMIT) and not negative):
+        return np.int64(0), False
+    return np.int64(np.uint64(0) - w) if negative else np.int64(w), True
+
+
+@hot
+def whole_number(at: Any, end: Any) -> Any:
+    """The number that a text is, and whether it is one of 64 bits, written in the usual way."""
+    size = end - at
+    if size <= U(8):
+        word = word_at(at) ^ DIGITS
+        usual = size > U(0) and (byte_at(at) != ZERO or size == U(1))
+        if usual and digit_count(word) >= size:
+            return np.int64(digits_value(word, size)), True
+    return long_number(at, end)
+
+
+@kernel(types.void(*TEXTS, writable(types.int64), writable(types.boolean)), fast=False)
+def read_numbers(text: Any, begins: Any, ends: Any, numbers: Any, whole: Any) -> None:
+    """The numbers that texts are, and which of them are such as `str` would write again."""
+    start = address_of(text)
+    for i in range(U(0), U(begins.size)):
+        numbers[i], whole[i] = whole_number(start + begins[i], start + ends[i])
+
+
+@kernel(
+    types.void(readonly(types.int64), writable(types.uint8), writable(types.uint64)), fast=False
+)
+def write_numbers(numbers: Any, blob: Any, ends: Any) -> None:
+    """Writes numbers one after the other: `NUMBER_WIDTH` bytes for each are always enough."""
+    start = address_of(blob)
+    at = start
+    ends[0] = U(0)
+    for i in range(U(0), U(numbers.size)):
+        size = np.uint64(numbers[i])
+        if numbers[i] < 0:
+            put_byte(at, MINUS)
+            at += U(1)
+            size = np.uint64(0) - size
+        at = put_whole(at, size, digits_of(size))
+        ends[i + U(1)] = at - start
