@@ -101,7 +101,7 @@ def statistics(rows: Rows, seed: int = 0) -> Statistics:
     most = int(holders.max(initial=0))
     rho, exact, sample = _collisions(rows, holders, int(np.count_nonzero(lengths)), seed)
     labels, kinds = _labels(rows.y)
-    row_lengths = _quantiles(lengths)
+    row_lengths = quantiles(lengths)
     return Statistics(
         rows=len(rows),
         columns=rows.columns,
@@ -126,8 +126,8 @@ def meaning(statistics: Statistics) -> str:
     """What the numbers mean for several workers on this data, in two sentences."""
     source = "" if statistics.rho_exact else f" (found among {statistics.rho_sample:,} rows)"
     met = (
-        f"The commonest column is in {_percent(statistics.delta)} of the rows, and one row "
-        f"shares a column with {_percent(statistics.rho)} of the rows{source}. "
+        f"The commonest column is in {percent(statistics.delta)} of the rows, and one row "
+        f"shares a column with {percent(statistics.rho)} of the rows{source}. "
     )
     if statistics.sharing.pays:
         return met + (
@@ -164,7 +164,7 @@ def sharing(rows: Rows, sample: int = 2000) -> Sharing:
         else "a core would keep these in its private cache if other workers did not write there"
     )
     reason = (
-        f"{_percent(share)} of the non-zeros fall on the {PRIVATE_LINES:,} hottest cache lines "
+        f"{percent(share)} of the non-zeros fall on the {PRIVATE_LINES:,} hottest cache lines "
         f"of weights: {so}"
     )
     return Sharing(share, pays, reason)
@@ -220,7 +220,7 @@ def _empty_group(rows: Rows) -> tuple[npt.NDArray[Any], ...]:
     )
 
 
-def _quantiles(lengths: Words) -> tuple[int, ...]:
+def quantiles(lengths: Words) -> tuple[int, ...]:
     if len(lengths) == 0:
         return (0,) * len(QUANTILES)
     found = np.quantile(lengths.astype(np.int64), QUANTILES, method="inverted_cdf")
@@ -286,7 +286,7 @@ def _hot_share(seen: npt.NDArray[np.uint32], other: npt.NDArray[np.uint32], line
     return known + (1.0 - known) * room
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     if 0.9995 <= share < 1.0:
         return "over 99.9 %"
     return f"{100.0 * share:.3g} %"

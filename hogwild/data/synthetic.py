@@ -99,9 +99,9 @@ class _Text:
         self._keys = random_word(seed, np.arange(1, 7, dtype=np.uint64))
         heat_key, weight_key = self._keys[:2]
         self._nonzeros = nonzeros
-        column_of = _columns_by_heat(heat_key, columns)
+        column_of = columns_by_heat(heat_key, columns)
         odds = _odds(columns)
-        self._table = _alias_table(odds, column_of)
+        self._table = alias_table(odds, column_of)
         self._opposite = _opposites(column_of)
         self._rarity = _rarity(odds, nonzeros, column_of)
         self._bag = _bag(columns)
@@ -149,11 +149,7 @@ class _Text:
 
 def _check(options: dict[str, Any]) -> None:
     """Refuses what cannot be drawn, all of it at once."""
-    problems = [
-        f"{name} is {options[name]!r}; it must be a whole number from {least:,} to {most:,}"
-        for name, (least, most) in WHOLE.items()
-        if not _is_whole(options[name]) or not least <= options[name] <= most
-    ]
+    problems = whole_number_problems(options, WHOLE)
     columns, nonzeros, noise = options["columns"], options["nonzeros"], options["noise"]
     if not problems and columns < 4 * nonzeros:
         problems.append(
@@ -168,11 +164,20 @@ def _check(options: dict[str, Any]) -> None:
         raise OptionError("\n".join(problems))
 
 
+def whole_number_problems(options: dict[str, Any], limits: dict[str, tuple[int, int]]) -> list[str]:
+    """A sentence for each option that is no whole number from its least to its most."""
+    return [
+        f"{name} is {options[name]!r}; it must be a whole number from {least:,} to {most:,}"
+        for name, (least, most) in limits.items()
+        if not _is_whole(options[name]) or not least <= options[name] <= most
+    ]
+
+
 def _is_whole(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _columns_by_heat(key: Any, columns: int) -> npt.NDArray[np.uint32]:
+def columns_by_heat(key: Any, columns: int) -> npt.NDArray[np.uint32]:
     """The column numbers, the hottest first: a random permutation."""
     order = np.argsort(random_word(key, np.arange(columns, dtype=np.uint64)), kind="stable")
     return order.astype(np.uint32)
@@ -215,7 +220,7 @@ def _logs() -> Floats:
     return np.log1p(np.arange(MOST_REPEATS + 1)).astype(np.float32)
 
 
-def _alias_table(
+def alias_table(
     odds: npt.NDArray[np.float64], column_of: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.uint64]:
     table = np.empty(len(odds), np.uint64)
