@@ -6,46 +6,78 @@ import math
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from hogwild.errors import OptionError
 
-TASKS = {"svm": "hinge", "logistic": "logistic"}  # and the loss where none is named
+
+@dataclass(frozen=True)
+class Task:
+    """What a task takes, and its defaults: those of a family of models, but for the loss."""
+
+    loss: str
+    family: str
+
+
+TASKS = {
+    "svm": Task("hinge", "linear"),
+    "logistic": Task("logistic", "linear"),
+    "mf": Task("squared", "factors"),
+}
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "linear": {"l2": 1e-4, "schedule": "inverse", "strategy": "hogwild"},
+    "factors": {"schedule": "adaptive", "strategy": "strata"},
+}
 BACKENDS = ("process", "thread")
 MOST_WORKERS = 1024
+MOST_FACTORS = 4096
 BETA = 0.9  # Niu et al. 2011, section 7
+FACTOR_BETA = 0.85
 
 
-def loss_names() -> list[str]:
-    from hogwild.problems.losses import LOSSES
+def loss_names(family: str | None = None) -> list[str]:
+    from hogwild.problems.losses import FACTOR_LOSSES, LOSSES
 
-    return list(LOSSES)
-
-
-def schedule_names() -> list[str]:
-    from hogwild.problems.schedules import SCHEDULES
-
-    return list(SCHEDULES)
+    return _of_family({"linear": list(LOSSES), "factors": list(FACTOR_LOSSES)}, family)
 
 
-def strategy_names() -> list[str]:
+def schedule_names(family: str | None = None) -> list[str]:
+    from hogwild.problems.schedules import EPOCH_SCHEDULES, SCHEDULES
+
+    return _of_family({"linear": list(SCHEDULES), "factors": list(EPOCH_SCHEDULES)}, family)
+
+
+def strategy_names(family: str | None = None) -> list[str]:
     from hogwild.parallel.strategies import STRATEGIES
 
-    return list(STRATEGIES)
+    rows = [name for name, strategy in STRATEGIES.items() if strategy.make]
+    blocks = [name for name, strategy in STRATEGIES.items() if strategy.phases]
+    return _of_family({"linear": rows, "factors": blocks}, family)
+
+
+def _of_family(names: dict[str, list[str]], family: str | None) -> list[str]:
+    """The names that a family of models takes, or all of them."""
+    return names[family] if family else list(dict.fromkeys(chain(*names.values())))
+
+
+# Options whose values depend on the family
+BY_FAMILY = (loss_names, schedule_names, strategy_names)
 
 
 def option(
     default: Any,
     text: str,
     *,
-    choices: Callable[[], list[str]] | None = None,
+    family: str | None = None,
+    choices: Callable[..., list[str]] | None = None,
     least: float | None = None,
     above: float | None = None,
     most: float | None = None,
 ) -> Any:
-    """A field of `Config`: what it means, and which values it takes."""
-    limits = {"text": text, "choices": choices, "least": least, "above": above, "most": most}
-    return field(default=default, metadata=limits)
+    """A field of `Config`: what it means, which models have it, and which values it takes."""
+    limits = {"choices": choices, "least": least, "above": above, "most": most}
+    return field(default=default, metadata={"text": text, "family": family} | limits)
 
 
 @dataclass(frozen=True)
@@ -53,14 +85,50 @@ class Config:
     """The options of a training run; None means that the run decides by itself."""
 
     task: str = option(
-        "svm", "what to learn; names the loss where --loss does not", choices=lambda: list(TASKS)
+        "svm",
+        "what to learn: a linear model (svm, logistic) or factors of a matrix of ratings (mf); "
+        "names the loss where --loss does not",
+        choices=lambda: list(TASKS),
     )
     loss: str | None = option(
-        None, "the loss [hinge for svm, logistic for logistic]", choices=loss_names
+        None, "the loss [hinge for svm, logistic for logistic, squared for mf]", choices=loss_names
     )
-    l2: float = option(1e-4, "weight of the penalty l2/2 * |w|^2", least=0)
-    intercept: bool = option(True, "learn an intercept, which is not penalised")
-    epochs: int = option(20, "passes over the rows, at most", least=1)
+    l2: float | None = option(
+        None,
+        "weight of the penalty l2/2 * |w|^2 [1e-4; of factors, "
+        "by the spread of the ratings and how many there are of a user and an item]",
+        least=0,
+    )
+    intercept: bool = option(True, "learn an intercept, which is not penalised", family="linear")
+    rank: int = option(
+        32, "factors of a user and of an item", family="factors", least=1, most=MOST_FACTORS
+    )
+    biases: bool | None = option(
+        None,
+        "learn a bias of each user and each item, beside the mean [unless the loss is kl]",
+        family="factors",
+    )
+    bias_l2: float | None = option(None, "l2 of the biases [0.02]", family="factors", least=0)
+    l1: float = option(
+        0.0, "weight of the penalty l1 * |w|_1 on factors", family="factors", least=0
+    )
+    weighted: bool = option(
+        True,
+        "count the penalty of a user or an item once for each of its ratings, not just once",
+        family="factors",
+    )
+    nonnegative: bool = option(
+        False, "no factor below 0; always so with the loss kl", family="factors"
+    )
+    early_stopping: float | None = option(
+        None,
+        "hold out this share of the ratings, stop when they are no longer predicted better, and "
+        "take the best epoch",
+        family="factors",
+        above=0,
+        most=0.5,
+    )
+    epochs: int = option(20, "passes over the data, at most", least=1)
     tol: float = option(
         1e-3,
         "stop when two epochs in a row each lower the objective by less than this share of it",
@@ -71,25 +139,37 @@ class Config:
     workers: int | None = option(
         None, "worker processes [as many as pay on this data]", least=1, most=MOST_WORKERS
     )
-    strategy: str = option("hogwild", "how workers share the weights", choices=strategy_names)
+    strategy: str | None = option(
+        None, "how workers share the weights [hogwild; for mf, strata]", choices=strategy_names
+    )
     backend: str = option("process", "what the workers are", choices=lambda: list(BACKENDS))
-    schedule: str = option("inverse", "how the rate goes down", choices=schedule_names)
+    schedule: str | None = option(
+        None, "how the rate goes down [inverse; for mf, adaptive]", choices=schedule_names
+    )
     eta0: float | None = option(
-        None, "the first rate [found by trying some on a few rows]", above=0
+        None, "the first rate [found on a few rows; for mf, by the size of the ratings]", above=0
     )
     beta: float | None = option(
         None,
-        f"factor of the rate after each epoch, with --schedule backoff [{BETA}]",
+        "factor of the rate after each epoch, with --schedule backoff or adaptive "
+        f"[{BETA}; for mf, {FACTOR_BETA}]",
         above=0,
         most=1,
     )
     average: bool = option(
-        True, "take a mean of the weights over the last epoch where that is better"
+        True,
+        "take a mean of the weights over the last epoch where that is better",
+        family="linear",
     )
     objective_every: int = option(
         1, "epochs between two objectives; 0: only one, at the end", least=0
     )
     seed: int = option(0, "seed of all that is random", least=0, most=2**63 - 1)
+
+    def __post_init__(self) -> None:
+        for name, value in DEFAULTS.get(self.family, {}).items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
 
     @classmethod
     def of(cls, options: dict[str, Any]) -> "Config":
@@ -109,28 +189,63 @@ class Config:
             for known in dataclasses.fields(self)
             if (problem := _problem(known, getattr(self, known.name)))
         ]
+        return found or self._conflicts()
+
+    def _conflicts(self) -> list[str]:
+        """What is wrong with options that are well-formed, each of them."""
+        found = []
+        for known in dataclasses.fields(self):
+            value, family = getattr(self, known.name), known.metadata["family"]
+            choices = known.metadata["choices"]
+            if family not in (None, self.family) and value != known.default:
+                of = ", ".join(name for name, task in TASKS.items() if task.family == family)
+                found.append(f"{known.name}: only {of} has it; leave it out")
+            elif choices in BY_FAMILY and value and value not in choices(self.family):
+                able = ", ".join(choices(self.family))
+                found.append(f"{known.name}: the task {self.task} takes {able}; not {value}")
         if self.target is not None and self.objective_every == 0:
             found.append("target: it needs an objective_every of 1 or more to be noticed")
-        if self.beta is not None and self.schedule != "backoff":
-            found.append("beta: only the schedule 'backoff' has one; leave it out")
+        if self.early_stopping is not None and self.objective_every != 1:
+            found.append("early_stopping: it needs an objective_every of 1")
+        if self.beta is not None and self.schedule not in ("backoff", "adaptive"):
+            found.append("beta: only the schedules backoff and adaptive have one; leave it out")
+        if self.loss_name == "kl" and self.biases:
+            found.append("biases: scores of the loss kl are products of factors only; leave it out")
+        if self.bias_l2 is not None and not self.has_biases:
+            found.append("bias_l2: there are no biases to penalise; leave it out")
         return found
+
+    @property
+    def family(self) -> str:
+        """The family of models that the task learns."""
+        task = TASKS.get(self.task)
+        return task.family if task else ""
 
     @property
     def loss_name(self) -> str:
         """The loss, the task's own where none was named."""
-        return self.loss or TASKS[self.task]
+        return self.loss or TASKS[self.task].loss
+
+    @property
+    def has_biases(self) -> bool:
+        """Whether factors come with biases."""
+        return self.loss_name != "kl" if self.biases is None else self.biases
 
     def backoff(self, epoch: int) -> float:
-        """The factor of the rate in an epoch (they count from 1) that the schedule asks for."""
+        """The factor of a linear model's rate in an epoch (they count from 1), if it backs off."""
         from hogwild.problems.schedules import SCHEDULES
 
-        if not SCHEDULES[self.schedule].backs_off:
+        if not SCHEDULES[str(self.schedule)].backs_off:
             return 1.0
         return float((BETA if self.beta is None else self.beta) ** (epoch - 1))
 
     def as_dict(self) -> dict[str, Any]:
-        """The options by name, for records."""
-        return dataclasses.asdict(self)
+        """The options by name, for records, without those of other models."""
+        return {
+            known.name: getattr(self, known.name)
+            for known in dataclasses.fields(self)
+            if known.metadata["family"] in (None, self.family)
+        }
 
 
 def _unknown(name: str, names: list[str]) -> str:

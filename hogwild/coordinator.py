@@ -2,14 +2,16 @@
 
 import warnings
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hogwild import machine
 from hogwild.config import Config
-from hogwild.errors import DataError, DivergenceError, HogwildWarning, WorkerError
+from hogwild.errors import DivergenceError, HogwildWarning, WorkerError
+from hogwild.kernels.checks import first_bad_value
 from hogwild.parallel import processes
 from hogwild.parallel.interrupt import Interrupt
 from hogwild.parallel.memory import Arrays, shared_arrays
@@ -25,16 +27,20 @@ from hogwild.trace import header as trace_header
 LEAST_LEFT = 1e-12
 LEAST_HURRIED = 0.75
 PATIENT_EPOCHS = 2  # epochs in a row without progress, before a run counts as converged
-RETRIES = 8  # smaller rates that are tried where one that was found by itself diverges
+RETRIES = 8  # smaller rates that are tried where one diverges and training starts over
 SMALLER = 16  # times, each of them
+HALVINGS = 24  # of the rate, where training goes back an epoch
 WORTH_A_WORKER = 5_000_000  # non-zeros in all epochs; with fewer, starting workers costs more
 
 
 @dataclass(frozen=True)
 class State:
-    """What training goes on from: the weights as they last were (not their mean), and the time."""
+    """What training goes on from: the weights as they last were (not their mean), and the time.
 
-    weights: Arrays
+    `weights` may be a model, where the problem makes weights of one.
+    """
+
+    weights: Any
     steps: int
     epochs: int
     eta0: float
@@ -45,8 +51,9 @@ class Result:
     """What a run came to.
 
     Attributes:
-        model: the trained model; a `hogwild.LinearModel`.
-        reason: why it stopped: epochs, converged, target, time or interrupted.
+        model: the trained model; a `hogwild.LinearModel` or a `hogwild.FactorModel`.
+        reason: why it stopped: epochs, converged, target, time, held out (what was held out is no
+            longer predicted better) or interrupted.
         trace: a dict for every epoch.
         header: what is true of the whole run: options, what was chosen, data, versions, machine.
         notes: what was left out or done otherwise than asked.
@@ -101,6 +108,7 @@ class Run:
         self._team: Team
         self._shared: Arrays
         self._kept: Arrays = {}
+        self._kept_row: Row = {}  # of the epoch that was kept
         self._whole = False  # whether the shared weights are such as may be kept
         self._start = start
         self._done = self._first_step = start.steps if start else 0  # steps since training began
@@ -117,15 +125,16 @@ class Run:
         self._clock.start()
         self._eta0 = self._first_rate()
         self._clock.stop()
-        self._set_start()
+        self._rate_seconds = self._clock.seconds
         for text in self.problem.notes:
             self._note(text)
-        self._say_start()
         with self.late_interrupt:  # so that no worker is forked and then not known of
             self._team = self._make_team()
         try:
             if self.late_interrupt.happened:
                 raise KeyboardInterrupt
+            self._set_start()
+            self._say_start()
             return self._result(self._epochs())
         except KeyboardInterrupt:
             if self._done == self._first_step:
@@ -138,7 +147,7 @@ class Run:
                 self._team.close()
 
     def _make_team(self) -> Team:
-        work = Workers(self.problem, self._shared, self._control, self.config.strategy)
+        work = Workers(self.problem, self._shared, self._control, str(self.config.strategy))
         if self.workers == 1:
             return Alone(work, self._control)
         if self.config.backend == "thread" or not processes.available():
@@ -150,17 +159,17 @@ class Run:
         return self.config.eta0 or started or self.problem.find_rate()
 
     def _set_start(self) -> None:
-        """Writes the weights to begin with into the shared ones."""
-        for name in self.problem.shared():
-            self._shared[name][:] = 0
-        if self._start:
-            for name, array in self._start.weights.items():
-                if len(array) != len(self._shared[name]):
-                    raise DataError(
-                        f"{self.problem.name} needs {len(self._shared[name]):,} {name}, and what "
-                        f"to go on from has {len(array):,}"
-                    )
-                self._shared[name][:] = array
+        """Has the workers make ready what they need, and write the weights to begin with."""
+        self._clock.start()
+        start = self._start.weights if self._start else None
+        self.problem.set_start(self._shared, start, self._do_stage)
+        self._clock.stop()
+
+    def _do_stage(self, stage: str) -> None:
+        interrupt = Interrupt(self._control)
+        self._do("stage", stage, interrupt, _nothing)
+        if interrupt.happened:
+            raise KeyboardInterrupt
 
     def _note(self, text: str) -> None:
         self._notes.append(text)
@@ -173,23 +182,49 @@ class Run:
             "workers_why": self.workers_why,
             "eta0": self._eta0,
             "eta0_found": self.config.eta0 is None and self._start is None,
-            "eta0_seconds": self._clock.seconds,
+            "eta0_seconds": self._rate_seconds,
+            "prepare_seconds": self._clock.seconds - self._rate_seconds,
         }
+        chosen |= self.problem.chosen()
         self.header = trace_header(self.config.as_dict(), chosen, self.problem.describe())
+        self.header["shown"] = [shown._asdict() for shown in self.problem.shown]
+        self.header["summary"] = self.problem.summary()
+        self.header["throughput"] = f"{self.problem.work_name}_per_second"
         self.watcher.start(self.header)
 
     # Epochs
 
     def _epochs(self) -> str:
-        """Runs epochs; starts over with a smaller rate where the one that was found diverges."""
-        for _ in range(RETRIES):
+        """Runs epochs; goes back, or starts over, with a smaller rate where one diverges."""
+        for _ in range(HALVINGS if self.problem.goes_back else RETRIES):
             try:
                 return self._epochs_at(self._eta0)
             except DivergenceError:
-                if self.config.eta0 is not None:
+                if self.problem.goes_back:
+                    self._go_back(self._eta0 / 2)
+                elif self.config.eta0 is None:
+                    self._start_over(self._eta0 / SMALLER)
+                else:
                     raise
-                self._start_over(self._eta0 / SMALLER)
         return self._epochs_at(self._eta0)
+
+    def _go_back(self, eta0: float) -> None:
+        """To the last good epoch, or to the start, at another rate; told once."""
+        if self._eta0 == self.header["chosen"]["eta0"]:
+            self._note(
+                f"the rate is too large: in epoch {self._epoch} the objective got worse than it "
+                f"is without a model. Went back an epoch, and on at half the rate, {eta0:g} (and "
+                "so again where needed)"
+            )
+        self._eta0 = eta0
+        self._epoch -= 1
+        if not self._kept:
+            self._done = self._first_step
+            self._set_start()
+            return
+        self._done = self._kept_row["steps"]
+        for name, array in self._kept.items():
+            self._shared[name][:] = array
 
     def _start_over(self, eta0: float) -> None:
         self._eta0 = eta0
@@ -205,13 +240,13 @@ class Run:
         while True:
             self._epoch += 1
             before = self._done, self._clock.seconds
-            rate = eta0 * self.config.backoff(self._epoch)
+            rate = eta0 * self.problem.factor(self._epoch)
             online = self._learn(rate)
             row = self._row(rate, online, before)
             reason = self._track(row, self._limits())
             self.trace.append(row)
             self.watcher.epoch(row)
-            self._keep()
+            self._keep(row)
             if reason:
                 return reason
 
@@ -241,7 +276,8 @@ class Run:
         self._whole = True
         if interrupt.happened:
             raise KeyboardInterrupt
-        return float(sum(answers))
+        # In an order that does not depend on who did what
+        return float(sum(loss for _, loss in sorted(chain.from_iterable(answers))))
 
     def _do(self, command: str, argument: Any, interrupt: Interrupt, tick: Tick) -> list[Any]:
         """Has the team do a command. Ctrl-C ends it soon, but in good order."""
@@ -283,20 +319,19 @@ class Run:
     def _row(self, eta0: float, online: float, before: tuple[int, float]) -> Row:
         steps = self._done - before[0]
         seconds = self._clock.seconds - before[1]
-        nonzeros = self.problem.work * steps / self.problem.units
+        work = self.problem.work * steps / self.problem.units
         return {
             "kind": "epoch",
             "epoch": self._epoch,
             "seconds": self._clock.seconds,
             "epoch_seconds": seconds,
             "objective": None,
-            "train_error": None,
-            "test_error": None,
+            **{shown.key: None for shown in self.problem.shown},
             "online_loss": online / max(1, steps),
             "rate": self.problem.rate(self._done, eta0),
-            "rows": steps,
+            self.problem.unit_name: steps,
             "weights": self.problem.taken(self._shared),
-            "nonzeros_per_second": nonzeros / max(seconds, 1e-9),
+            self.header["throughput"]: work / max(seconds, 1e-9),
         }
 
     def _limits(self) -> str | None:
@@ -315,20 +350,30 @@ class Run:
             row.update(self._evaluate())
             row["tracked"] = row["objective"]
         else:
-            row["tracked"] = self.problem.objective(self._shared, row["online_loss"])
-        self._check_finite(row["tracked"])
+            row["tracked"] = self.problem.online(self._shared, row["online_loss"])
+        self._check_sound(row["tracked"])
         converged = self._converged(row["tracked"])
         due = every > 1 and row["epoch"] % every == 0
         if row["objective"] is None and (due or limit or converged):
             row.update(self._evaluate())
         target, objective = self.config.target, row["objective"]
         if objective is not None:
-            self._check_finite(objective)
+            self._check_sound(objective)
         reached = target is not None and objective is not None and objective <= target
-        return "target" if reached else limit or converged
+        return "target" if reached else limit or self._over_fitted(row) or converged
 
-    def _check_finite(self, objective: float) -> None:
-        if not np.isfinite(objective) or not _finite(self.problem.learned(self._shared)):
+    def _over_fitted(self, row: Row) -> str | None:
+        """Whether what was held out has not been predicted better for some epochs."""
+        judge = self.problem.judge
+        if judge is None:
+            return None
+        values = [before[judge] for before in self.trace] + [row[judge]]
+        since = len(values) - 1 - int(np.argmin(values))
+        return "held out" if since >= PATIENT_EPOCHS else None
+
+    def _check_sound(self, objective: float) -> None:
+        sound = np.isfinite(objective) and objective <= self.problem.hopeless
+        if not sound or not _finite(self.problem.learned(self._shared)):
             raise self._diverged()
 
     def _diverged(self) -> DivergenceError:
@@ -350,30 +395,27 @@ class Run:
 
     def _evaluate(self) -> Row:
         """The objective and the errors, by all workers, with the training clock standing still."""
-        total, wrong = self._sums("train")
-        units = self.problem.units
-        found = {
-            "objective": self.problem.objective(self._shared, total / units),
-            "train_error": wrong / units,
-        }
-        if self.problem.has("test"):
-            found["test_error"] = self._sums("test")[1] / self.problem.size("test")
-        return found
+        sums = {data: self._sums(data) for data in self.problem.sets()}
+        return self.problem.measured(self._shared, sums)
 
-    def _sums(self, data: str) -> tuple[float, float]:
+    def _sums(self, data: str) -> npt.NDArray[np.float64]:
         interrupt = Interrupt(self._control)
         sums = self._do("evaluate", data, interrupt, _nothing)
         if interrupt.happened:
             raise KeyboardInterrupt
-        loss, wrong = np.sum(sums, axis=0)
-        return float(loss), float(wrong)
+        # A row for each part, in the order of the parts, whoever did them
+        rows: npt.NDArray[np.float64] = np.concatenate([part for part in sums if len(part)])
+        return np.asarray(rows.sum(axis=0))
 
     # What is left of it
 
-    def _keep(self) -> None:
-        """Keeps the weights of an epoch that was finished, in case a later one is not."""
-        learned = self.problem.learned(self._shared)
-        for name, array in learned.items():
+    def _keep(self, row: Row) -> None:
+        """Keeps the weights of an epoch that was finished, in case a later one is not, or worse."""
+        judge = self.problem.judge
+        if judge and self._kept and row[judge] >= self._kept_row[judge]:
+            return
+        self._kept_row = row | {"steps": self._done}
+        for name, array in self.problem.learned(self._shared).items():
             if name in self._kept:
                 self._kept[name][:] = array
             else:
@@ -390,19 +432,21 @@ class Run:
     def _result(self, reason: str) -> Result:
         """The model so far: the present weights if they are whole, else those last kept."""
         learned = self.problem.learned(self._shared)
-        if not self._whole or not _finite(learned):
+        best = self.problem.judge is not None and bool(self._kept)
+        if best or not self._whole or not _finite(learned):
             if not self._kept:
                 raise self._diverged()
             learned = self._kept
-        last = self.trace[-1] if self.trace else {}
+        last = self._kept_row if best else self.trace[-1] if self.trace else {}
         about = {
             "options": self.config.as_dict() | self.header["chosen"],
             "versions": self.header["versions"],
             "trace": {"reason": reason, "epochs": len(self.trace), "last": last},
         }
         model = self.problem.model(learned, about)
-        last_weights = {name: self._shared[name].copy() for name in learned}
-        state = State(last_weights, self._done, self._epoch, self._eta0) if self._whole else None
+        state = None
+        if self._whole:
+            state = State(self.problem.state(self._shared), self._done, self._epoch, self._eta0)
         return Result(model, reason, self.trace, self.header, self._notes, state)
 
 
@@ -413,14 +457,14 @@ def choose_workers(problem: Problem, config: Config) -> tuple[int, str]:
     cores = machine.usable_cores()
     if cores == 1:
         return 1, "only one core may be used"
-    if problem.work * config.epochs < WORTH_A_WORKER:
+    if problem.effort * config.epochs < WORTH_A_WORKER:
         return 1, "too little work to share"
-    pays, reason = problem.sharing()
-    return (cores if pays else 1), reason
+    pays, reason = problem.sharing(str(config.strategy))
+    return (min(cores, problem.most_workers) if pays else 1), reason
 
 
 def _finite(arrays: Arrays) -> bool:
-    return all(bool(np.all(np.isfinite(array))) for array in arrays.values())
+    return all(int(first_bad_value(array)) == len(array) for array in arrays.values())
 
 
 def _nothing() -> None:

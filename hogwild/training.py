@@ -10,40 +10,49 @@ from hogwild import trace as records
 from hogwild.config import Config
 from hogwild.coordinator import Result, Run, State, Watcher
 from hogwild.data.files import load
+from hogwild.data.ratings import Ratings
+from hogwild.data.ratings_files import load_ratings
 from hogwild.data.rows import Labels, Rows, check_same_base
-from hogwild.errors import DataError, HogwildError, WorkerError
+from hogwild.errors import DataError, HogwildError, OptionError, WorkerError
 from hogwild.parallel.interrupt import Interrupt
 from hogwild.paths import PathLike, check_apart, check_output, check_space
-from hogwild.problems.linear_model import LinearModel
+from hogwild.problems.factor_model import FactorModel
+from hogwild.problems.problem import Problem
 from hogwild.problems.registry import PROBLEMS
 
 ROOM = 1 << 16  # bytes of a model file besides its weights, amply
 
 
 def train(
-    data: Rows | PathLike,
+    data: Rows | Ratings | PathLike,
     *,
-    test: Rows | PathLike | None = None,
+    test: Rows | Ratings | PathLike | None = None,
     model: PathLike | None = None,
     trace: PathLike | None = None,
     watcher: Watcher | None = None,
-    start: State | None = None,
+    start: State | FactorModel | None = None,
     labels: Labels | None = None,
     index_base: str | int = "auto",
+    columns: Any = None,
+    duplicates: str = "keep",
     **options: Any,
 ) -> Result:
     """Trains a model.
 
     Args:
-        data: rows with labels, or the file to load them from.
-        test: rows (or their file) to report the error on after every epoch.
+        data: rows with labels, or for the task mf ratings; or the file to load them from.
+        test: rows or ratings (or their file) to report the error on after every epoch.
         model: a file to save the model in, also after Ctrl-C or the death of a worker.
         trace: a file for the record of the run, as JSON lines.
         watcher: is told how the run goes.
-        start: the `state` of an earlier result, to go on from.
+        start: the `state` of an earlier result, to go on from; or a factor model: users and items
+            that it does not know begin anew.
         labels: the negative and the positive label, where the data has only one of them.
         index_base: the number of the first column, where `data` is a file of text; see `load`.
-        **options: the fields of `hogwild.Config`: task, loss, l2, epochs, workers, ...
+        columns: which columns of a file of ratings to read; see `load_ratings`.
+        duplicates: what to do with several ratings of an item by a user; see `Ratings`.
+        **options: the fields of `hogwild.Config`: task, loss, l2, epochs, workers, ... Without a
+            task, `Ratings` mean mf.
 
     Returns:
         The model, the reason why training stopped, and the trace. After Ctrl-C the reason is
@@ -55,17 +64,27 @@ def train(
         DivergenceError: the weights overflowed.
         WorkerError: a worker ended; its `result` has the model of the last finished epoch.
     """
+    if isinstance(data, Ratings):
+        options = {"task": "mf"} | options
     config = Config.of(options)
     for path in (model, trace):
         if path is not None:
             check_output(path)
-    files = [None if isinstance(given, Rows) else given for given in (data, test)]
+    files = [None if isinstance(given, Rows | Ratings) else given for given in (data, test)]
     check_apart({"model": model, "trace": trace}, files)
-    rows = _loaded(data, index_base)
-    tests = _test_rows(test, rows)
+    sets: tuple[Any, Any]
+    if config.family == "factors":
+        sets = _ratings_sets(data, test, columns, duplicates)
+        given = {"labels": labels, "index_base": None if index_base == "auto" else index_base}
+    else:
+        sets = _row_sets(data, test, index_base)
+        given = {"columns": columns, "duplicates": None if duplicates == "keep" else duplicates}
+    _refuse(given, config.task)
+    problem: Problem = PROBLEMS[config.family](*sets, config, *([labels] if labels else []))
     if model is not None:
-        check_space(model, rows.columns * 4 + ROOM)
-    problem = PROBLEMS[config.task](rows, tests, config, labels)
+        check_space(model, problem.model_bytes + ROOM)
+    if isinstance(start, FactorModel):
+        start = State(start, 0, 0, config.eta0 or problem.find_rate())
     run = Run(problem, config, watcher or Watcher(), start)
     try:
         result = run.run()
@@ -81,26 +100,60 @@ def train(
     return result
 
 
-def _loaded(data: Rows | PathLike, index_base: str | int) -> Rows:
-    if isinstance(data, Rows):
-        return data
-    if not isinstance(data, str | os.PathLike):
-        raise DataError(
-            f"expected hogwild.Rows or the name of a file, not a {type(data).__name__}; "
-            "hogwild.Rows(X, y) takes matrices"
-        )
-    return load(data, index_base=index_base)
+def _refuse(given: dict[str, Any], task: str) -> None:
+    wrong = [f"{name}: the task {task} has none" for name, value in given.items() if value]
+    if wrong:
+        raise OptionError("\n".join(wrong))
 
 
-def _test_rows(test: Rows | PathLike | None, rows: Rows) -> Rows | None:
+def _row_sets(data: Any, test: Any, index_base: str | int) -> tuple[Rows, Rows | None]:
+    rows = _loaded_rows(data, index_base)
     if test is None:
-        return None
+        return rows, None
     # Of a file, the training data says which number its first column has
-    tests = _loaded(test, "auto" if rows.index_base is None else rows.index_base)
+    tests = _loaded_rows(test, "auto" if rows.index_base is None else rows.index_base)
     check_same_base(tests, rows.index_base, rows.name)
     if not len(tests):
         raise DataError(f"{tests.name} has no rows to test on")
-    return tests
+    return rows, tests
+
+
+def _loaded_rows(data: Any, index_base: str | int) -> Rows:
+    if isinstance(data, Rows):
+        return data
+    if isinstance(data, str | os.PathLike):
+        return load(data, index_base=index_base)
+    cure = "hogwild.Rows(X, y) takes matrices"
+    if isinstance(data, Ratings):
+        cure = "ratings are for the task mf"
+    raise DataError(
+        f"expected hogwild.Rows or the name of a file, not a {type(data).__name__}; {cure}"
+    )
+
+
+def _ratings_sets(
+    data: Any, test: Any, columns: Any, duplicates: str
+) -> tuple[Ratings, Ratings | None]:
+    ratings = _loaded_ratings(data, columns, duplicates)
+    if test is None:
+        return ratings, None
+    tests = _loaded_ratings(test, columns, duplicates)
+    if not len(tests):
+        raise DataError(f"{tests.name} has no ratings to test on")
+    return ratings, tests
+
+
+def _loaded_ratings(data: Any, columns: Any, duplicates: str) -> Ratings:
+    if isinstance(data, Ratings):
+        return data.deduplicated(duplicates)
+    if isinstance(data, str | os.PathLike):
+        return load_ratings(data, columns=columns, duplicates=duplicates)
+    cure = "hogwild.Ratings(matrix) takes matrices"
+    if isinstance(data, Rows):
+        cure = "the task mf learns from users, items and values"
+    raise DataError(
+        f"expected hogwild.Ratings or the name of a file, not a {type(data).__name__}; {cure}"
+    )
 
 
 def _write(
@@ -137,7 +190,7 @@ def _save_or_rescue(result: Result, path: PathLike) -> None:
         raise error from problem
 
 
-def _rescue(model: LinearModel) -> str | None:
+def _rescue(model: Any) -> str | None:
     for folder in (tempfile.gettempdir, Path.home, Path.cwd):
         try:
             path = Path(folder()) / f"hogwild-model-{secrets.token_hex(4)}.hog"

@@ -31,11 +31,10 @@ def test_the_defaults_are_in_order() -> None:
         ({"workers": 100_000}, "workers: must be at most 1024, not 100000"),
         ({"intercept": "no"}, "intercept: expected True or False, not 'no'"),
         ({"seed": -1}, "seed: must be at least 0, not -1"),
-        ({"beta": 0.5}, "beta: only the schedule 'backoff' has one"),
+        ({"beta": 0.5}, "beta: only the schedules backoff and adaptive have one"),
         ({"beta": 1.5, "schedule": "backoff"}, "beta: must be at most 1, not 1.5"),
         ({"time_limit": 0}, "time_limit: must be above 0, not 0"),
         ({"epoch": 3}, "epoch: there is no such option; did you mean epochs?"),
-        ({"l2": None}, "l2: must be given"),
     ],
 )
 def test_a_wrong_option_is_named(options: dict[str, Any], words: str) -> None:

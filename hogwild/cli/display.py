@@ -9,9 +9,10 @@ import time
 from typing import Any
 
 from hogwild.coordinator import Watcher
+from hogwild.problems.problem import Shown
 from hogwild.trace import Row
 
-HEAD = " epoch   seconds   objective  train err  test err      rate  M nnz/s"
+THROUGHPUT = {"nonzeros_per_second": "M nnz/s", "ratings_per_second": "M ratings/s"}
 BAR = 24
 EVERY = 0.1  # seconds between two redrawings
 
@@ -29,21 +30,23 @@ class Lines(Watcher):
         say(f"note: {text}")
 
     def start(self, header: Row) -> None:
-        chosen, options, data = header["chosen"], header["options"], header["data"]
-        say(
-            f"{data['name']}: {data['rows']:,} rows, {data['columns']:,} columns, "
-            f"{data['nonzeros']:,} non-zeros"
-        )
+        chosen, options = header["chosen"], header["options"]
+        self._shown_numbers = [Shown(**shown) for shown in header["shown"]]
+        data, objective = header["summary"]
+        say(data)
         found = f"found in {chosen['eta0_seconds']:.3f} s" if chosen["eta0_found"] else "given"
-        say(
-            f"{chosen['loss']} loss, l2 {options['l2']:g}, {options['schedule']} rate with "
-            f"eta0 {chosen['eta0']:.4g} ({found})"
-        )
+        say(f"{objective}, {options['schedule']} rate with eta0 {chosen['eta0']:.4g} ({found})")
         workers = chosen["workers"]
         team = f"{options['strategy']} with {workers} {'worker' if workers == 1 else 'workers'}"
         width = min(100, shutil.get_terminal_size().columns)
         say(textwrap.fill(f"{team}: {chosen['workers_why']}", width, subsequent_indent="  "))
-        say(HEAD)
+        self._say_head(header)
+
+    def _say_head(self, header: Row) -> None:
+        self._throughput = header["throughput"]
+        titles = [shown.title for shown in self._shown_numbers]
+        titles = ["seconds", "objective", *titles, "rate", THROUGHPUT[self._throughput]]
+        say(" epoch" + "".join(f"{title:>{_width(title) + 1}}" for title in titles))
 
     def tick(self, epoch: int, share: float, seconds: float) -> None:
         if not self._live or time.monotonic() - self._drawn < EVERY:
@@ -56,10 +59,14 @@ class Lines(Watcher):
 
     def epoch(self, row: Row) -> None:
         self._wipe()
+        shown = "".join(
+            f" {_formatted(row[number.key], number.form, _width(number.title))}"
+            for number in self._shown_numbers
+        )
+        speed = f"{row[self._throughput] / 1e6:.0f}"
         say(
-            f"{row['epoch']:>6} {row['seconds']:>9.3f} {_number(row['objective'], '11.6f')} "
-            f"{_percent(row['train_error'], 10)} {_percent(row['test_error'], 9)} "
-            f"{row['rate']:>9.3g} {row['nonzeros_per_second'] / 1e6:>8.0f}"
+            f"{row['epoch']:>6} {row['seconds']:>9.3f} {_formatted(row['objective'], '.6f', 11)}"
+            f"{shown} {row['rate']:>9.3g} {speed:>{_width(THROUGHPUT[self._throughput])}}"
         )
 
     def _wipe(self) -> None:
@@ -119,12 +126,14 @@ def _say_aside(text: str) -> None:
     print(f"hogwild: {text}", file=sys.stderr)
 
 
-def _number(value: float | None, form: str) -> str:
-    width = form.split(".", maxsplit=1)[0]
+def _width(title: str) -> int:
+    """Of a column, without the space before it."""
+    return {"seconds": 9, "objective": 11, "rate": 9}.get(title, len(title) + 1)
+
+
+def _formatted(value: float | None, form: str, width: int) -> str:
     if value is None:
         return f"{'-':>{width}}"
-    return f"{value:{form}}" if abs(value) < 1e4 else f"{value:{width}.4e}"
-
-
-def _percent(value: float | None, width: int) -> str:
-    return f"{'-':>{width}}" if value is None else f"{100 * value:>{width - 2}.2f} %"
+    if form == "percent":
+        return f"{100 * value:>{width - 2}.2f} %"
+    return f"{value:{width}{form}}" if abs(value) < 1e4 else f"{value:{width}.4e}"

@@ -12,10 +12,15 @@ def add_config(parser: argparse.ArgumentParser) -> None:
     for known in dataclasses.fields(Config):
         name = "--" + known.name.replace("_", "-")
         text = known.metadata["text"].replace("%", "%%")
-        if known.type == "bool" or known.type is bool:
-            parser.add_argument(
-                "--no-" + name[2:], dest=known.name, action="store_false", help=f"do not {text}"
-            )
+        if known.type is bool:
+            on = {"action": "store_true", "help": text}
+            off = {"action": "store_false", "help": f"do not {text}"}
+            flag, way = ("--no-" + name[2:], off) if known.default else (name, on)
+            parser.add_argument(flag, dest=known.name, **way)
+            continue
+        if "bool" in str(known.type):
+            way = {"action": argparse.BooleanOptionalAction, "default": None, "help": text}
+            parser.add_argument(name, dest=known.name, **way)
             continue
         choices = known.metadata["choices"]
         parser.add_argument(
@@ -40,6 +45,16 @@ def add_index_base(parser: argparse.ArgumentParser) -> None:
         choices=("auto", "0", "1"),
         default="auto",
         help="the number of the first column in the file [auto: 0 if it occurs, else 1]",
+    )
+
+
+def add_duplicates(parser: argparse.ArgumentParser) -> None:
+    """For commands that learn from ratings."""
+    parser.add_argument(
+        "--duplicates",
+        choices=("keep", "mean", "last", "error"),
+        default="keep",
+        help="what to do with several ratings of an item by a user [keep: learn from them all]",
     )
 
 

@@ -9,7 +9,14 @@ from pathlib import Path
 from types import FrameType
 
 from hogwild.cli.display import Json, Lines, Silent
-from hogwild.cli.options import add_config, add_index_base, config_options, index_base
+from hogwild.cli.models import add_columns
+from hogwild.cli.options import (
+    add_config,
+    add_duplicates,
+    add_index_base,
+    config_options,
+    index_base,
+)
 from hogwild.config import Config
 from hogwild.errors import OptionError
 from hogwild.paths import check_apart, check_output
@@ -17,13 +24,20 @@ from hogwild.paths import check_apart, check_output
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
-    parser.add_argument("data", metavar="DATA", help="svmlight text (also .gz, .bz2) or .npz")
-    parser.add_argument("--test", metavar="FILE", help="rows to report the error on")
+    parser.add_argument(
+        "data",
+        metavar="DATA",
+        help="rows: svmlight text or .npz; with --task mf ratings: .csv, .tsv, .dat (a::b::c), "
+        ".npz or .mtx; text also as .gz or .bz2",
+    )
+    parser.add_argument("--test", metavar="FILE", help="rows or ratings to report the error on")
     parser.add_argument("--model", metavar="OUT", help="where to save the model")
     parser.add_argument("--trace", metavar="FILE", help="where to save the record, as JSON lines")
     parser.add_argument("--json", action="store_true", help="print the record, as JSON lines")
     parser.add_argument("--quiet", action="store_true", help="print nothing but problems")
     add_index_base(parser)
+    add_columns(parser)
+    add_duplicates(parser)
     add_config(parser)
 
 
@@ -31,18 +45,19 @@ def run(parsed: argparse.Namespace) -> int:
     """Trains; says how it goes."""
     options = config_options(parsed)
     _check(parsed)
-    from hogwild.data.files import load
     from hogwild.training import train
 
     _end_like_ctrl_c()
     display = Json() if parsed.json else Silent() if parsed.quiet else Lines()
-    rows = load(parsed.data, index_base=index_base(parsed))
     result = train(
-        rows,
+        parsed.data,
         test=parsed.test,
         model=parsed.model,
         trace=parsed.trace,
         watcher=display,
+        index_base=index_base(parsed),
+        columns=parsed.columns,
+        duplicates=parsed.duplicates,
         **options,
     )
     display.end(result)

@@ -23,6 +23,44 @@ def replace_if(typing_context, array, index, old, new):  # type: ignore[no-untyp
     return types.boolean(array, types.uintp, types.int64, types.int64), emit
 
 
+@intrinsic
+def add_to(typing_context, array, index, amount):  # type: ignore[no-untyped-def]
+    """Adds to array[index], and tells what stood there before. One step."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        words, place, increment = arguments
+        data = context.make_array(signature.args[0])(context, builder, words).data
+        return builder.atomic_rmw("add", builder.gep(data, [place]), increment, "acq_rel")
+
+    return types.int64(array, types.uintp, types.int64), emit
+
+
+@intrinsic
+def read_now(typing_context, array, index):  # type: ignore[no-untyped-def]
+    """What stands at array[index] now, and all that its writer had written before."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.load_atomic(builder.gep(data, [arguments[1]]), "acquire", 8)
+
+    return types.int64(array, types.uintp), emit
+
+
+@kernel(types.int64(writable(types.int64), types.uintp))
+def take_next(words: Any, place: Any) -> Any:
+    """Adds one to a word, and gives what stood there before: to each that asks another number."""
+    return add_to(words, place, 1)
+
+
+@kernel(types.boolean(writable(types.int64), types.uintp, types.int64, types.int64))
+def wait_for(words: Any, place: Any, wanted: Any, looks: Any) -> Any:
+    """Looks at a word so many times, at most, until it is what is wanted; tells whether it is."""
+    for _ in range(looks):  # noqa: SIM110
+        if read_now(words, place) == wanted:
+            return True
+    return False
+
+
 @kernel(types.boolean(writable(types.int64)))
 def claim(word: Any) -> Any:
     """Makes 1 of the word if it is 0. Of several that try at once, one succeeds."""

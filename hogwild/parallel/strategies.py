@@ -1,14 +1,20 @@
 """Strategies: how the workers may touch the weights. What the weights mean they do not know.
 
-Each worker makes one of its strategy, learns on its `weights`, and calls `exchange` after every
-piece of an epoch and `finish` at its end.
+Of a problem of rows, each worker makes one side of its strategy, learns on its `weights`, and calls
+`exchange` after every piece of an epoch and `finish` at its end. Of a problem of blocks, a strategy
+says which tasks (a band of each side) may be done at the same time.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from hogwild.parallel.memory import Arrays
+from hogwild.seeds import seed_of
+
+Phase = list[tuple[int, int]]  # tasks that may be done at the same time: two bands each
 
 
 class Sharing(Protocol):
@@ -36,14 +42,31 @@ class Hogwild:
         pass
 
 
+def any_order(bands: int, seed: int, epoch: int) -> list[Phase]:
+    """All tasks in one phase, in a random order: two at a time may touch the same rows."""
+    order = np.random.default_rng(seed_of(seed, epoch)).permutation(bands * bands)
+    return [[(int(task) // bands, int(task) % bands) for task in order]]
+
+
+def diagonals(bands: int, seed: int, epoch: int) -> list[Phase]:
+    """As many phases as bands, in a random order: no two tasks of one touch the same rows."""
+    shifts = np.random.default_rng(seed_of(seed, epoch)).permutation(bands)
+    return [[(band, (band + int(shift)) % bands) for band in range(bands)] for shift in shifts]
+
+
 @dataclass(frozen=True)
 class Strategy:
-    """A strategy: what it does, in a line, and what makes a worker's side of it."""
+    """A strategy, in a line; a worker's side of it for rows, and its phases for blocks, if any."""
 
     summary: str
-    make: Callable[[Arrays, int, int], Sharing]
+    make: Callable[[Arrays, int, int], Sharing] | None = None
+    phases: Callable[[int, int, int], list[Phase]] | None = None
 
 
 STRATEGIES: dict[str, Strategy] = {
-    "hogwild": Strategy("all workers write one array without locks", Hogwild),
+    "hogwild": Strategy("all workers write one array without locks", Hogwild, any_order),
+    "strata": Strategy(
+        "workers hold blocks that share no row and no column; any number of them, the same bytes",
+        phases=diagonals,
+    ),
 }

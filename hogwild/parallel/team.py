@@ -13,14 +13,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hogwild.kernels.atomic import claim
+from hogwild.kernels.atomic import claim, take_next, wait_for
 from hogwild.parallel.memory import Arrays
 
 Work = Callable[[int, str, tuple[Any, ...]], Any]
 Tick = Callable[[], None]
 
 TICK = 0.05  # seconds between two looks at the clock, the display and the workers' health
-SLOT = 8  # 64-bit words from one worker's counter to the next: a cache line each
+SLOT = 8  # 64-bit words from one counter to the next: a cache line each
+PHASES = 64  # that an epoch may have, at most
 
 
 class Control:
@@ -32,10 +33,13 @@ class Control:
         self._at_work = arrays["at_work"]
         self._moments = arrays["moments"]
         self._claimed = arrays["claimed"]
+        self._taken = arrays["tasks_taken"]
+        self._finished = arrays["tasks_finished"]
         self.workers = workers
         self.clear()
         if workers > 1:
-            claim.compiled  # noqa: B018  before any process is forked
+            for kernel in (claim, take_next, wait_for):
+                kernel.compiled  # noqa: B018  before any process is forked
         # Called by work between its pieces, by those workers that have something to look after
         self.between: Tick = lambda: None
 
@@ -44,7 +48,16 @@ class Control:
         """The shared arrays that a control needs."""
         slots = (workers * SLOT, np.int64)
         one = (SLOT, np.int64)
-        return {"stop": one, "moments": one, "claimed": one, "steps": slots, "at_work": slots}
+        phases = (PHASES * SLOT, np.int64)
+        return {
+            "stop": one,
+            "moments": one,
+            "claimed": one,
+            "steps": slots,
+            "at_work": slots,
+            "tasks_taken": phases,
+            "tasks_finished": phases,
+        }
 
     def stop(self) -> None:
         """Asks all workers to stop at their next look."""
@@ -55,6 +68,8 @@ class Control:
         self._stop[0] = 0
         self._steps[:] = 0
         self._at_work[::SLOT] = 1
+        self._taken[:] = 0
+        self._finished[:] = 0
 
     @property
     def stopped(self) -> bool:
@@ -101,6 +116,22 @@ class Control:
         yield mine
         self._moments[1 + late] += mine
         self._claimed[0] = 0
+
+    def take(self, phase: int) -> int:
+        """The number of a task of a phase that nobody has taken: 0, 1, 2, ... without an end."""
+        if self.workers == 1:
+            self._taken[phase * SLOT] += 1
+            return int(self._taken[phase * SLOT]) - 1
+        return int(take_next(self._taken, phase * SLOT))
+
+    def finish_task(self, phase: int) -> None:
+        """Says that a task of a phase is done."""
+        if self.workers > 1:
+            take_next(self._finished, phase * SLOT)
+
+    def all_finished(self, phase: int, tasks: int, looks: int) -> bool:
+        """Whether all tasks of a phase are done; looks so many times, at most, until they are."""
+        return self.workers == 1 or bool(wait_for(self._finished, phase * SLOT, tasks, looks))
 
     def steps(self) -> int:
         """How many steps all workers have done since the last `clear`."""

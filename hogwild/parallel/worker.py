@@ -1,9 +1,10 @@
-"""A worker: its share of the units, and the loops over it. One source for one worker and for many.
+"""What one worker does: its share of an epoch, and of the evaluation.
 
-What is learned is the problem's affair, how the weights are shared the strategy's, and who runs
-all this the team's.
+The mathematics is the problem's, who may write where is the strategy's, when is the team's.
 """
 
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,12 +15,16 @@ import numpy.typing as npt
 from hogwild.parallel.memory import Arrays
 from hogwild.parallel.strategies import STRATEGIES
 from hogwild.parallel.team import Control
-from hogwild.problems.problem import Problem
+from hogwild.problems.problem import BlockProblem, Problem, RowProblem
 from hogwild.problems.schedules import Clock
+from hogwild.seeds import seed_of
 
 LATE = 0.75  # of an epoch: what comes then is in both means of the weights
 
 FEWEST = 16  # units in a piece: with fewer, the looks would take most of the time
+
+SPINS = 2000  # looks at a phase's counter, some microseconds, before others get the core
+NAP = 0.0001  # seconds
 
 
 @dataclass(frozen=True)
@@ -38,28 +43,55 @@ def share_of(units: int, workers: int, rank: int) -> tuple[int, int]:
     return units * rank // workers, units * (rank + 1) // workers
 
 
-def seed_of(seed: int, epoch: int, rank: int) -> int:
-    """The seed of a worker's order in an epoch: a function of these three and of nothing else."""
-    word = np.random.SeedSequence((seed, epoch, rank)).generate_state(1, np.uint64)[0]
-    return int(word)
-
-
-class Worker:
+class Worker(ABC):
     """One worker. It is made in its own process, where it has one."""
 
-    def __init__(
-        self, problem: Problem, shared: Arrays, control: Control, strategy: str, rank: int
-    ):
-        self._problem = problem
+    def __init__(self, problem: Problem, shared: Arrays, control: Control, rank: int) -> None:
+        self._any_problem = problem
         self._shared = shared
         self._control = control
         self._rank = rank
-        self._sharing = STRATEGIES[strategy].make(shared, rank, control.workers)
+
+    @abstractmethod
+    def learn(self, part: Part) -> list[tuple[int, float]]:
+        """Does this worker's share of a part of an epoch; the sums of losses met, by number."""
+
+    def evaluate(self, data: str) -> npt.NDArray[np.float64]:
+        """The sums over this worker's parts of a set of examples, a row for each part."""
+        first, end = share_of(self._any_problem.parts(data), self._control.workers, self._rank)
+        return np.array(
+            [
+                self._any_problem.evaluate(self._shared, data, part)
+                for part in self._looking(range(first, end))
+            ]
+        )
+
+    def stage(self, stage: str) -> None:
+        """Does this worker's part of a stage of the preparation."""
+        self._any_problem.stage(self._shared, stage, self._rank, self._control.workers)
+
+    def _looking(self, parts: range) -> Iterator[int]:
+        for part in parts:
+            if not self._control.goes_on():
+                return
+            yield part
+
+
+class RowWorker(Worker):
+    """A worker that goes through its share of the rows in a random order."""
+
+    def __init__(
+        self, problem: RowProblem, shared: Arrays, control: Control, strategy: str, rank: int
+    ) -> None:
+        super().__init__(problem, shared, control, rank)
+        self._problem = problem
+        make = STRATEGIES[strategy].make
+        assert make is not None  # as `Config` has seen to
+        self._sharing = make(shared, rank, control.workers)
         self._first, end = share_of(problem.units, control.workers, rank)
         self._order = np.empty(end - self._first, np.uint32)
 
-    def learn(self, part: Part) -> float:
-        """Does this worker's share of a part of an epoch; the sum of the losses it met."""
+    def learn(self, part: Part) -> list[tuple[int, float]]:
         size = len(self._order)
         if part.begin == 0:
             seed = seed_of(self._problem.seed, part.epoch, self._rank)
@@ -77,7 +109,7 @@ class Worker:
             place = end
         self._sharing.finish()
         self._control.finish(self._rank)
-        return total
+        return [(self._rank, total)]
 
     def _clock(self, part: Part) -> Clock:
         done = part.done + self._control.steps()
@@ -105,20 +137,44 @@ class Worker:
                 first = self._control.moments()[late] == 0
                 self._problem.add_moment(self._shared, late, first, self._clock(part))
 
-    def evaluate(self, data: str) -> npt.NDArray[Any]:
-        """This worker's share of the sums that the objective and the errors are made of."""
-        first, end = share_of(self._problem.size(data), self._control.workers, self._rank)
-        parts = [
-            self._problem.evaluate(self._shared, data, place, min(place + self._problem.chunk, end))
-            for place in self._looking(range(first, end, self._problem.chunk))
-        ]
-        return np.sum(parts, axis=0) if parts else np.zeros(2)
 
-    def _looking(self, places: range) -> Iterator[int]:
-        for place in places:
-            if not self._control.goes_on():
-                return
-            yield place
+class BlockWorker(Worker):
+    """A worker that takes one task of a phase after another, until all of them are done.
+
+    Who does which task is a matter of chance; what comes of it is not, where no two tasks of a
+    phase touch the same rows.
+    """
+
+    def __init__(
+        self, problem: BlockProblem, shared: Arrays, control: Control, strategy: str, rank: int
+    ) -> None:
+        super().__init__(problem, shared, control, rank)
+        self._problem = problem
+        phases = STRATEGIES[strategy].phases
+        assert phases is not None  # as `Config` has seen to
+        self._phases = phases
+
+    def learn(self, part: Part) -> list[tuple[int, float]]:
+        phases = self._phases(self._problem.bands, self._problem.seed, part.epoch)
+        losses = []
+        done = 0
+        for number, tasks in enumerate(phases):
+            while self._control.goes_on() and (mine := self._control.take(number)) < len(tasks):
+                units, loss = self._problem.learn(self._shared, tasks[mine], part.epoch, part.eta0)
+                losses.append((number * len(tasks) + mine, loss))
+                done += units
+                self._control.count(self._rank, done)
+                self._control.finish_task(number)
+            if number + 1 < len(phases):
+                self._wait_for_all(number, len(tasks))
+        self._control.finish(self._rank)
+        return losses
+
+    def _wait_for_all(self, number: int, tasks: int) -> None:
+        began = time.monotonic()
+        while not self._control.all_finished(number, tasks, SPINS) and self._control.goes_on():
+            # The core may be wanted by those that are waited for
+            time.sleep(0.0 if time.monotonic() - began < NAP else NAP)
 
 
 class Workers:
@@ -130,5 +186,12 @@ class Workers:
 
     def __call__(self, rank: int, command: str, arguments: tuple[Any, ...]) -> Any:
         if rank not in self._made:
-            self._made[rank] = Worker(*self._ingredients, rank)
+            self._made[rank] = self._make(rank)
         return getattr(self._made[rank], command)(*arguments)
+
+    def _make(self, rank: int) -> Worker:
+        problem, shared, control, strategy = self._ingredients
+        if isinstance(problem, BlockProblem):
+            return BlockWorker(problem, shared, control, strategy, rank)
+        assert isinstance(problem, RowProblem)
+        return RowWorker(problem, shared, control, strategy, rank)

@@ -3,6 +3,7 @@
 The intercept is not penalised. It learns like a column that holds a typical value of the data.
 """
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +17,7 @@ from hogwild.errors import DataError
 from hogwild.kernels import linear as kernels
 from hogwild.problems import losses, schedules
 from hogwild.problems.linear_model import LinearModel
-from hogwild.problems.problem import Arrays
+from hogwild.problems.problem import Arrays, RowProblem, Shown, Sums
 from hogwild.problems.sample import DOUBT, Point, Sample
 from hogwild.problems.schedules import Clock
 
@@ -31,13 +32,21 @@ TAKEN = ("last", "tail mean", "whole mean")  # the same, as words
 AHEAD_NONZEROS = 320  # how far ahead rows are fetched into the cache
 
 
-class LinearProblem:
+class LinearProblem(RowProblem):
     """Training rows (and test rows) and what the workers do with them."""
+
+    work_name = "nonzeros"
+    unit_name = "rows"
+    shown = (
+        Shown("train_error", "train err", "percent"),
+        Shown("test_error", "test err", "percent"),
+    )
 
     def __init__(
         self, rows: Rows, test: Rows | None, config: Config, labels: Labels | None = None
     ) -> None:
         self.config = config
+        self._l2 = float(config.l2 or 0.0)
         self.labels = checked_labels(labels) if labels else rows.labels
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to learn from")
@@ -57,7 +66,7 @@ class LinearProblem:
         affordable = int(MEAN_COST * rows.nonzeros / max(1, rows.columns))
         self.moments = min(MOMENTS, max(2, affordable)) if config.average else 0
         self._loss = losses.code(config.loss_name)
-        self._schedule = schedules.code(config.schedule)
+        self._schedule = schedules.code(str(config.schedule))
         self._intercept_share = _intercept_share(rows) if config.intercept else 0.0
 
     def _test_arrays(self, test: Rows) -> tuple[npt.NDArray[Any], ...]:
@@ -82,14 +91,22 @@ class LinearProblem:
             "nonzeros": self.work,
         }
 
-    def sharing(self) -> tuple[bool, str]:
+    def summary(self) -> list[str]:
+        """The data and the objective, a line each, for people."""
+        return [
+            f"{self.name}: {self.units:,} rows, {self.columns:,} columns, {self.work:,} non-zeros",
+            f"{self.config.loss_name} loss, l2 {self._l2:g}",
+        ]
+
+    @property
+    def model_bytes(self) -> int:
+        """About how large a model file will be."""
+        return 4 * self.columns
+
+    def sharing(self, strategy: str) -> tuple[bool, str]:
         """Whether several workers gain by sharing the weights, and why."""
         found = sharing(self._rows)
         return found.pays, found.reason
-
-    def has(self, data: str) -> bool:
-        """Whether there are rows of this kind: train or test."""
-        return data in self._data
 
     def shared(self) -> dict[str, tuple[int, Any]]:
         """The arrays that all workers share."""
@@ -105,19 +122,31 @@ class LinearProblem:
         for kernel in (kernels.add_scaled, kernels.compare) if self.config.average else ():
             kernel.compiled  # noqa: B018
 
-    def size(self, data: str) -> int:
-        """How many rows there are to train on, or to test on."""
-        return len(self._data[data][3])
+    def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
+        """Writes the weights to begin with into the shared ones: zeros, or what is given."""
+        for name in self.shared():
+            shared[name][:] = 0
+        for name, array in (start or {}).items():
+            if len(array) != len(shared[name]):
+                raise DataError(
+                    f"{self.name} needs {len(shared[name]):,} {name}, and what to go on from has "
+                    f"{len(array):,}"
+                )
+            shared[name][:] = array
 
     def left(self, done: int, since: int, eta0: float) -> float:
         """The share of the weights of step `since` that the penalty has left at step `done`."""
-        formula = schedules.SCHEDULES[self.config.schedule].left
-        return float(formula(float(done), float(since), eta0, self.config.l2))
+        formula = schedules.SCHEDULES[str(self.config.schedule)].left
+        return float(formula(float(done), float(since), eta0, self._l2))
 
     def rate(self, done: int, eta0: float) -> float:
         """The rate of step number `done`."""
-        formula = schedules.SCHEDULES[self.config.schedule].rate
-        return float(formula(float(max(1, done)), eta0, self.config.l2))
+        formula = schedules.SCHEDULES[str(self.config.schedule)].rate
+        return float(formula(float(max(1, done)), eta0, self._l2))
+
+    def factor(self, epoch: int) -> float:
+        """What the first rate is multiplied by in an epoch (they count from 1)."""
+        return self.config.backoff(epoch)
 
     def fold(self, shared: Arrays, left: float) -> None:
         """Multiplies the penalty into the weights, which so become whole."""
@@ -165,10 +194,21 @@ class LinearProblem:
         """Which of the candidates `learned` gives, as a word for the trace."""
         return TAKEN[shared["chosen"][0]]
 
-    def objective(self, shared: Arrays, mean_loss: float) -> float:
+    def sets(self) -> list[str]:
+        """The sets of rows to evaluate on."""
+        return list(self._data)
+
+    def measured(self, shared: Arrays, sums: Sums) -> dict[str, float]:
+        """The objective, and the share of the rows on the wrong side of either set."""
+        found = {"objective": self.online(shared, sums["train"][0] / self.units)}
+        for data, (_, wrong) in sums.items():
+            found[f"{data}_error"] = float(wrong) / len(self._data[data][3])
+        return found
+
+    def online(self, shared: Arrays, mean_loss: float) -> float:
         """The objective, given the mean loss at the same weights."""
         weights = self.learned(shared)["weights"]
-        return 0.5 * self.config.l2 * float(kernels.squared_norm(weights)) + mean_loss
+        return float(0.5 * self._l2 * float(kernels.squared_norm(weights)) + mean_loss)
 
     def model(self, learned: Arrays, about: dict[str, Any]) -> LinearModel:
         """A model of what was learned; it keeps no view of the arrays."""
@@ -188,7 +228,7 @@ class LinearProblem:
 
     def pace(self, clock: Clock) -> int:
         """Steps in which the penalty takes no more than a share PACE of the weights."""
-        taken = self.config.l2 * self.rate(clock.done + 1, clock.eta0)
+        taken = self._l2 * self.rate(clock.done + 1, clock.eta0)
         return int(PACE / taken) if taken > PACE / self.units else self.units
 
     def shuffle(self, order: npt.NDArray[np.uint32], first: int, seed: int) -> None:
@@ -204,7 +244,7 @@ class LinearProblem:
         clock: Clock,
     ) -> float:
         """One step on each of the rows order[begin:end]; the sum of the losses met on the way."""
-        plan = (self._schedule, clock.eta0, self.config.l2, self._intercept_share)
+        plan = (self._schedule, clock.eta0, self._l2, self._intercept_share)
         return float(
             kernels.learn(
                 self._data["train"],
@@ -228,13 +268,17 @@ class LinearProblem:
         kernels.add_scaled(shared["weights"], left, keep, shared[sums + "weights"])
         kernels.add_scaled(shared["intercept"], 1.0, keep, shared[sums + "intercept"])
 
-    def evaluate(self, shared: Arrays, data: str, begin: int, end: int) -> npt.NDArray[Any]:
+    def parts(self, data: str) -> int:
+        """In how many parts rows are evaluated."""
+        return -(-len(self._data[data][3]) // self.chunk)
+
+    def evaluate(self, shared: Arrays, data: str, part: int) -> npt.NDArray[np.float64]:
         """The sum of the losses of some rows, and how many of them have the wrong sign."""
         learned = self.learned(shared)
         weights, intercept = learned["weights"], learned["intercept"][0]
-        return np.array(
-            kernels.evaluate(self._data[data], begin, end, weights, intercept, self._loss)
-        )
+        rows = self._data[data]
+        begin, end = part * self.chunk, min((part + 1) * self.chunk, len(rows[3]))
+        return np.array(kernels.evaluate(rows, begin, end, weights, intercept, self._loss))
 
 
 def _arrays(rows: Rows, targets: npt.NDArray[np.float32]) -> tuple[npt.NDArray[Any], ...]:

@@ -16,6 +16,8 @@ Scalar = Callable[[float, float], float]
 
 # Below this margin the exponential loss goes on as its tangent (exp(50) is 5e21): no overflow
 STEEPEST = -50.0
+# Below this score (or a tenth of the target) the Kullback-Leibler divergence goes on as its tangent
+FAINTEST = 0.01
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,30 @@ def perceptron_slope(score: float, target: float) -> float:
     return -target if target * score <= 0.0 else 0.0
 
 
+@inline
+def absolute(score: float, target: float) -> float:
+    return abs(score - target)
+
+
+@inline
+def absolute_slope(score: float, target: float) -> float:
+    return 1.0 if score > target else -1.0 if score < target else 0.0
+
+
+@inline
+def divergence(score: float, target: float) -> float:
+    if target <= 0.0:
+        return score - target
+    bend = max(score, min(FAINTEST, 0.1 * target))
+    tangent = (1.0 - target / bend) * (score - bend)
+    return target * math.log(target / bend) - target + bend + tangent
+
+
+@inline
+def divergence_slope(score: float, target: float) -> float:
+    return 1.0 - target / max(score, min(FAINTEST, 0.1 * target)) if target > 0.0 else 1.0
+
+
 def _sigmoid(score: Any) -> Any:
     from scipy.special import expit
 
@@ -129,10 +155,31 @@ LOSSES: dict[str, Loss] = {
 }
 
 
+# Factorization learns values, not signs: its losses compare a score with a value (logistic: with
+# -1 or 1, made of the values 0 and 1)
+FACTOR_LOSSES: dict[str, Loss] = {
+    "squared": LOSSES["squared"],
+    "absolute": Loss("|score - target|", absolute, absolute_slope),
+    "logistic": LOSSES["logistic"],
+    "kl": Loss(
+        "target log(target / score) - target + score, straight below 0.01 and below target / 10",
+        divergence,
+        divergence_slope,
+    ),
+}
+
+
 def code(name: str) -> int:
     """The number by which the kernels know a loss."""
     return list(LOSSES).index(name)
 
 
+def factor_code(name: str) -> int:
+    """The number by which the kernels of factorization know a loss."""
+    return list(FACTOR_LOSSES).index(name)
+
+
 value_of = one_of([loss.value for loss in LOSSES.values()])
 slope_of = one_of([loss.slope for loss in LOSSES.values()])
+factor_value_of = one_of([loss.value for loss in FACTOR_LOSSES.values()])
+factor_slope_of = one_of([loss.slope for loss in FACTOR_LOSSES.values()])

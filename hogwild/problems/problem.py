@@ -1,10 +1,13 @@
 """What a problem is: what is learned, as the coordinator and the workers see it.
 
-`problems/linear.py` is one; another model family is another, and goes through the same coordinator,
-workers and strategies.
+`problems/linear.py` is one, `problems/factors.py` another; each model family goes through the
+same coordinator, workers and strategies. Two kinds differ in how workers go through an epoch: by
+examples in a random order (`RowProblem`), or by blocks of them (`BlockProblem`).
 """
 
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,47 +16,93 @@ from hogwild.problems.schedules import Clock
 
 Arrays = dict[str, npt.NDArray[Any]]
 Order = npt.NDArray[np.uint32]
+Sums = dict[str, npt.NDArray[np.float64]]
+Task = tuple[int, int]  # a band of users, and one of items
 
 
-class Problem(Protocol):
-    """What is learned."""
+class Shown(NamedTuple):
+    """A number of the trace that people are shown after every epoch."""
+
+    key: str
+    title: str
+    form: str  # "percent", or a format
+
+
+class Problem(ABC):
+    """What is learned. A problem that lacks something leaves its method as it is here."""
 
     name: str  # where the data comes from, for messages
     units: int  # examples to learn from
-    work: int  # non-zeros in them, by which throughput is counted
-    chunk: int  # units between two looks at the control
-    moments: int  # of an epoch, at which the weights are added to a mean; 0: none is taken
+    work: int  # what throughput is counted by: non-zeros, or ratings
+    work_name: str  # of what `work` counts
+    unit_name: str  # of what `units` counts
     seed: int
     notes: list[str]  # what the user should be told before training
+    shown: tuple[Shown, ...]
+    moments = 0  # of an epoch, at which the weights are added to a mean; 0: none is taken
+    goes_back = False  # after an epoch that went wrong: to the one before it, at half the rate
+    hopeless = float("inf")  # an objective above this tells of such an epoch
+    judge: str | None = None  # the number of the trace by which the best epoch is told, if any
+    most_workers = 1024  # that can be at work at once
 
     # What the coordinator asks
 
+    @abstractmethod
     def describe(self) -> dict[str, Any]:
         """The shape of the data, for the record."""
 
-    def sharing(self) -> tuple[bool, str]:
+    @abstractmethod
+    def summary(self) -> list[str]:
+        """The data and the objective, a line each, for people."""
+
+    def chosen(self) -> dict[str, Any]:
+        """What was chosen for options that were left open, for the record."""
+        return {}
+
+    @property
+    @abstractmethod
+    def model_bytes(self) -> int:
+        """About how large a model file will be."""
+
+    @property
+    def effort(self) -> float:
+        """The work of an epoch, in what takes as long as a non-zero of a linear model."""
+        return self.work
+
+    @abstractmethod
+    def sharing(self, strategy: str) -> tuple[bool, str]:
         """Whether several workers gain by sharing the weights, and why."""
 
+    @abstractmethod
     def shared(self) -> dict[str, tuple[int, Any]]:
         """The arrays that all workers share: length and type by name."""
 
+    @abstractmethod
     def prepare(self) -> None:
         """Compiles, or loads, all that the workers will call."""
 
-    def has(self, data: str) -> bool:
-        """Whether there are examples of this kind: train or test."""
+    @abstractmethod
+    def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
+        """Writes what to begin with. `do` has all workers do their parts of a stage of that."""
 
-    def size(self, data: str) -> int:
-        """How many examples there are to train on, or to test on."""
+    def stage(self, shared: Arrays, stage: str, part: int, parts: int) -> None:
+        """Does one of so many parts of a stage of the preparation."""
 
+    @abstractmethod
     def find_rate(self) -> float:
         """A first rate."""
 
-    def left(self, done: int, since: int, eta0: float) -> float:
-        """The share of the weights of step `since` that the penalty has left at step `done`."""
-
+    @abstractmethod
     def rate(self, done: int, eta0: float) -> float:
         """The rate of step number `done`."""
+
+    @abstractmethod
+    def factor(self, epoch: int) -> float:
+        """What the first rate is multiplied by in an epoch (they count from 1)."""
+
+    def left(self, done: int, since: int, eta0: float) -> float:
+        """The share of the weights of step `since` that the penalty has left at step `done`."""
+        return 1.0
 
     def fold(self, shared: Arrays, left: float) -> None:
         """Makes the weights whole."""
@@ -61,31 +110,71 @@ class Problem(Protocol):
     def end_moments(self, shared: Arrays, early: int, late: int, first: bool) -> None:
         """Makes means of sums over so many moments, and chooses what to take."""
 
+    @abstractmethod
     def learned(self, shared: Arrays) -> Arrays:
         """What training came to: views of the shared arrays."""
 
+    def state(self, shared: Arrays) -> Arrays:
+        """What training can go on from: copies."""
+        return {name: shared[name].copy() for name in self.learned(shared)}
+
     def taken(self, shared: Arrays) -> str:
         """Which weights `learned` gives, as a word for the trace."""
+        return "last"
 
-    def objective(self, shared: Arrays, mean_loss: float) -> float:
-        """The objective, given the mean loss at the same weights."""
+    @abstractmethod
+    def sets(self) -> list[str]:
+        """The sets of examples to evaluate on: train, and test or held_out where there are."""
 
+    @abstractmethod
+    def measured(self, shared: Arrays, sums: Sums) -> dict[str, float]:
+        """The objective and other numbers by name, given each set's sums."""
+
+    @abstractmethod
+    def online(self, shared: Arrays, mean_loss: float) -> float:
+        """About the objective, given the mean loss that was met on the way."""
+
+    @abstractmethod
     def model(self, learned: Arrays, about: dict[str, Any]) -> Any:
         """A model of what was learned; it keeps no view of the arrays."""
 
     # What the workers ask
 
+    @abstractmethod
+    def parts(self, data: str) -> int:
+        """In how many parts a set of examples is evaluated: not a matter of the workers."""
+
+    @abstractmethod
+    def evaluate(self, shared: Arrays, data: str, part: int) -> npt.NDArray[np.float64]:
+        """The sums over one part that `measured` needs."""
+
     def pace(self, clock: Clock) -> int:
         """Steps in which the schedule does not go far."""
+        return self.units
 
+
+class RowProblem(Problem):
+    """A problem whose workers go through examples one by one, in a random order."""
+
+    chunk: int  # units between two looks at the control
+
+    @abstractmethod
     def shuffle(self, order: Order, first: int, seed: int) -> None:
         """Fills `order` with the units from `first` on, in a random order."""
 
+    @abstractmethod
     def learn(self, weights: Arrays, order: Order, begin: int, end: int, clock: Clock) -> float:
         """Learns from the units order[begin:end]; the sum of the losses met on the way."""
 
     def add_moment(self, shared: Arrays, late: bool, first: bool, clock: Clock) -> None:
         """Adds the weights as they are to a sum; the first begins it."""
 
-    def evaluate(self, shared: Arrays, data: str, begin: int, end: int) -> npt.NDArray[Any]:
-        """The sum of the losses of some examples, and of what counts as errors."""
+
+class BlockProblem(Problem):
+    """A problem whose workers go through blocks: those of a task touch one band of each side."""
+
+    bands: int
+
+    @abstractmethod
+    def learn(self, shared: Arrays, task: Task, epoch: int, eta0: float) -> tuple[int, float]:
+        """Learns from a task's units: how many they are, and the sum of the losses met."""

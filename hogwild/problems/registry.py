@@ -1,15 +1,19 @@
 """Which tasks there are, and which problem and model they make."""
 
+from typing import Any
+
 from hogwild import model_file
 from hogwild.paths import PathLike
+from hogwild.problems.factor_model import FactorModel
+from hogwild.problems.factors import FactorProblem
 from hogwild.problems.linear import LinearProblem
 from hogwild.problems.linear_model import LinearModel
 
-PROBLEMS = {"svm": LinearProblem, "logistic": LinearProblem}  # by task
-MODELS = {LinearModel.kind: LinearModel}
+PROBLEMS: dict[str, Any] = {"linear": LinearProblem, "factors": FactorProblem}  # by family
+MODELS: dict[str, Any] = {model.kind: model for model in (LinearModel, FactorModel)}
 
 
-def load_model(path: PathLike) -> LinearModel:
+def load_model(path: PathLike) -> Any:
     """Reads a model file. Nothing in it is executed."""
     about, arrays = model_file.read(path)
     if about["kind"] not in MODELS:

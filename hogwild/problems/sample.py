@@ -54,8 +54,9 @@ class Sample:
         few = min(len(rows), max(TRIED // COMPARED, size // COMPARED))
         self._compared = rows.indptr, rows.indices, rows.values, targets[chosen][:few]
         self._config = config
+        self._l2 = float(config.l2 or 0.0)
         self._loss = losses.code(config.loss_name)
-        self._schedule = schedules.code(config.schedule)
+        self._schedule = schedules.code(str(config.schedule))
         self._intercept_share = intercept_share
 
     def sure_gain(self, present: Point, other: Point, doubt: float = DOUBT) -> float:
@@ -72,7 +73,7 @@ class Sample:
         norms = present.squared_norm, other.squared_norm
         if not math.isfinite(norms[0]) and math.isfinite(norms[1]):
             return math.inf
-        gain = float(mean) + 0.5 * self._config.l2 * (norms[0] - norms[1]) - chance
+        gain = float(mean) + 0.5 * self._l2 * (norms[0] - norms[1]) - chance
         return gain if math.isfinite(gain) else -math.inf
 
     def best_rate(self) -> float:
@@ -99,14 +100,14 @@ class Sample:
         # With very few rows, the same ones must do for both
         count, judged = (size // 2, size // 2) if size >= 16 else (size, 0)
         order = np.arange(count, dtype=np.uint32)
-        plan = (self._schedule, rate, self._config.l2, self._intercept_share)
-        left_at = schedules.SCHEDULES[self._config.schedule].left
+        plan = (self._schedule, rate, self._l2, self._intercept_share)
+        left_at = schedules.SCHEDULES[str(self._config.schedule)].left
         with np.errstate(all="ignore"):
             for piece in range(PIECES):
                 begin, end = count * piece // PIECES, count * (piece + 1) // PIECES
                 learning = self._data, order, begin, end, AHEAD, weights, intercept, self._loss
                 kernels.learn(*learning, plan, (float(begin), 0.0, 1.0))
-                left = left_at(float(end), 0.0, rate, self._config.l2)
+                left = left_at(float(end), 0.0, rate, self._l2)
                 if 2 * piece >= PIECES:
                     kernels.add_scaled(weights, 2 * left / PIECES, 1.0, mean)
                     kernels.add_scaled(intercept, 2 / PIECES, 1.0, mean_intercept)
@@ -118,7 +119,7 @@ class Sample:
         self, weights: npt.NDArray[np.float32], intercept: np.float32, begin: int, end: int
     ) -> float:
         total, _ = kernels.evaluate(self._data, begin, end, weights, intercept, self._loss)
-        value = 0.5 * self._config.l2 * float(kernels.squared_norm(weights))
+        value = 0.5 * self._l2 * float(kernels.squared_norm(weights))
         value += float(total) / (end - begin)
         return value if math.isfinite(value) else math.inf
 

@@ -75,6 +75,29 @@ SCHEDULES: dict[str, Schedule] = {
 }
 
 
+@dataclass(frozen=True)
+class EpochSchedule:
+    """A schedule of factorization: its formula, what eta0 is multiplied by in an epoch (they count
+    from 1), and whether each row has a rate of its own besides, that goes down with its steps."""
+
+    formula: str
+    factor: Callable[[int, float], float]
+    adapts: bool = False
+
+
+EPOCH_SCHEDULES: dict[str, EpochSchedule] = {
+    "adaptive": EpochSchedule(
+        "eta0 * beta^(epochs done) / sqrt(1 + sum of the row's squared slopes, scaled)",
+        lambda epoch, beta: beta ** (epoch - 1),
+        adapts=True,
+    ),
+    "constant": EpochSchedule("eta0", lambda epoch, beta: 1.0),
+    "inverse": EpochSchedule("eta0 / epoch", lambda epoch, beta: 1.0 / epoch),
+    "sqrt": EpochSchedule("eta0 / sqrt(epoch)", lambda epoch, beta: epoch**-0.5),
+    "backoff": EpochSchedule("eta0 * beta^(epochs done)", lambda epoch, beta: beta ** (epoch - 1)),
+}
+
+
 def code(name: str) -> int:
     """The number by which the kernels know a schedule."""
     return list(SCHEDULES).index(name)

@@ -1,0 +1,93 @@
+"""Sorting ratings into a grid of blocks, at memory speed, by any number of workers.
+
+They are sorted by chunks, whose number does not depend on the workers: so neither does the result.
+A place is an id's strip (upper 16 bits) and its row within the strip (lower 16 bits).
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from hogwild.kernels.compile import inline, kernel
+from hogwild.kernels.primitives import U, random_below, random_word, readonly, writable
+
+NUMBERS = readonly(types.uint32)
+# user and item of each rating (their numbers), and the places that these numbers have
+WHOSE = types.UniTuple(NUMBERS, 4)
+COUNTS = writable(types.uint64)
+LOW16 = U(0xFFFF)
+HIGH = U(16)
+
+
+@inline
+def block_of(user_place: Any, item_place: Any, columns: Any) -> Any:
+    """The number of a rating's block, in a grid with so many columns."""
+    return (user_place >> HIGH) * columns + (item_place >> HIGH)
+
+
+@kernel(types.void(WHOSE, types.uintp, types.uintp, types.uintp, COUNTS))
+def count(whose: Any, begin: Any, end: Any, columns: Any, counts: Any) -> None:
+    """Adds to each block's count the ratings among begin, ..., end - 1 that lie in it."""
+    users, items, user_places, item_places = whose
+    for k in range(begin, end):
+        user, item = U(user_places[U(users[k])]), U(item_places[U(items[k])])
+        counts[block_of(user, item, columns)] += np.uint64(1)
+
+
+@kernel(
+    types.void(
+        WHOSE,
+        readonly(types.float32),
+        types.uintp,
+        types.uintp,
+        types.uintp,
+        COUNTS,
+        writable(types.uint16),
+        writable(types.float32),
+    )
+)
+def sort(
+    whose: Any,
+    values: Any,
+    begin: Any,
+    end: Any,
+    columns: Any,
+    starts: Any,
+    pairs: Any,
+    out: Any,
+) -> None:
+    """Writes the ratings begin, ..., end - 1 to where `starts` says, and moves that on.
+
+    `pairs` and `out` are two views of the same 8 bytes a rating.
+    """
+    users, items, user_places, item_places = whose
+    for k in range(begin, end):
+        user, item = U(user_places[U(users[k])]), U(item_places[U(items[k])])
+        block = block_of(user, item, columns)
+        place = U(starts[block])
+        starts[block] += np.uint64(1)
+        pairs[U(4) * place] = user & LOW16
+        pairs[U(4) * place + U(1)] = item & LOW16
+        out[U(2) * place + U(1)] = values[k]
+
+
+@kernel(
+    types.void(
+        writable(types.uint64), readonly(types.uint64), types.uintp, types.uintp, types.uint64
+    )
+)
+def mix(ratings: Any, starts: Any, begin: Any, end: Any, seed: Any) -> None:
+    """Brings the ratings of the blocks begin, ..., end - 1 into a random order within each block.
+
+    It is a function of the seed and the block.
+    """
+    for block in range(begin, end):
+        first = U(starts[block])
+        size = U(starts[block + U(1)]) - first
+        key = random_word(seed, block)
+        for i in range(U(0), size):
+            other = i + U(random_below(random_word(key, i), size - i))
+            kept = ratings[first + i]
+            ratings[first + i] = ratings[first + other]
+            ratings[first + other] = kept

@@ -1,0 +1,265 @@
+"""Factorization: passes of stochastic gradient descent over blocks of ratings, and their losses.
+
+score = mean + b_u + b_i + <p_u, q_i>             g = slope(score, value)
+p_u <- p_u - rate r_u (g q_i + l2 w_u p_u)        and so with p and q, u and i changed about
+b_u <- b_u - rate share r_u (g + bias_l2 w_u b_u)
+r_u <- r_u - growth g^2 r_u^3
+
+r is a row's own rate, 1 at first. Its rule is a step of the differential equation that
+r = 1 / sqrt(1 + 2 growth * sum of g^2) solves: AdaGrad's schedule (Duchi, Hazan, Singer 2011) with
+one sum a row (as in LIBMF: Chin, Zhuang, Juan, Lin 2015), without a root or a division.
+w is 1 where a row's penalty counts once for each of its ratings, else 1 / (number of them).
+
+A row of factors is `width` numbers, its bias and rate are two in an array beside (`sides`). Blocks:
+see problems/blocks.py; a rating is 8 bytes, its rows counted from where its block's rows begin.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from hogwild.kernels.compile import Kernel, kernel
+from hogwild.kernels.primitives import U, prefetch, random_word, readonly, writable
+from hogwild.kernels.vectors import (
+    LINE,
+    alternate,
+    greater,
+    half,
+    joined,
+    lane,
+    lesser,
+    load,
+    odd_lanes,
+    spread,
+    store,
+    total,
+)
+from hogwild.problems.losses import FACTOR_LOSSES, factor_slope_of, factor_value_of
+
+LOGISTIC = list(FACTOR_LOSSES).index("logistic")
+MOST_AT_ONCE = 128  # numbers of a row in registers at once
+PART = 64  # numbers at once of a longer row
+FETCHED = 2048  # numbers of a side's rows that are being fetched into the nearest cache meanwhile
+HALF = np.float32(0.5)
+ONE = np.float32(1)
+ZERO = np.float32(0)
+TWO32 = 4294967296.0
+
+FLOATS = readonly(types.float32)
+OUT = writable(types.float32)
+RATINGS = types.Tuple(
+    (
+        readonly(types.uint16),  # for each rating four: its user's row, its item's, the value's two
+        FLOATS,  # the same memory: the value is the second of two
+        readonly(types.uint64),  # where each block begins, and the last ends
+        readonly(types.uint32),  # the blocks to visit, in order
+    )
+)
+# blocks for each strip of users, rows of a strip of users, rows of a strip of items
+GRID = types.UniTuple(types.uintp, 3)
+# users' factors and sides, items' factors and sides
+FACTORS = types.UniTuple(OUT, 4)
+# w of the users and of the items; empty where all are 1
+SHARES = types.UniTuple(FLOATS, 2)
+# mean, rate, rate of the biases over that of the factors, l2, bias_l2, growth, l1, least factor
+PLAN = types.UniTuple(types.float32, 8)
+
+
+def width_of(rank: int) -> int:
+    """Numbers that a row of this rank takes: whole cache lines. Those beyond the rank stay 0."""
+    unit = LINE if rank <= MOST_AT_ONCE else PART
+    return -(-rank // unit) * unit
+
+
+@cache
+def learner(width: int, loss: int, weighted: bool, bounded: bool) -> Kernel:  # noqa: PLR0915
+    """A kernel that visits each rating of some blocks once; it returns the sum of their losses.
+
+    Args:
+        width: numbers in a row of factors.
+        loss: the number of the loss.
+        weighted: whether all shares are 1.
+        bounded: whether there is an L1 penalty or a least factor.
+    """
+    at_once = width if width <= MOST_AT_ONCE else PART
+    ahead = U(max(4, FETCHED // width))
+
+    def learn(ratings: Any, grid: Any, factors: Any, shares: Any, plan: Any) -> Any:  # noqa: PLR0915
+        pairs, values, starts, blocks = ratings
+        columns, user_height, item_height = grid
+        users, user_sides, items, item_sides = factors
+        user_shares, item_shares = shares
+        mean, rate, bias_share, l2, bias_l2, growth, l1, least = plan
+        bias_rate = rate * bias_share
+        zeros = spread(ZERO, 4)
+        bias_decay = spread(bias_rate * bias_l2, 4)
+        sum_of_losses = 0.0
+        for block in blocks:
+            first_user = U(block) // columns * user_height
+            first_item = U(block) % columns * item_height
+            begin, end = U(starts[U(block)]), U(starts[U(block) + U(1)])
+            if begin == end:
+                continue
+            dot, next_dot = ZERO, ZERO
+            # A dot product takes long to come about, so those of the next two ratings are begun
+            # before this one's update: a third of the speed for steps that seldom know a bit less
+            for k in range(begin, end + U(2)):
+                coming = U(4) * (k + ahead)
+                user = U(width) * (first_user + U(pairs[coming]))
+                item = U(width) * (first_item + U(pairs[coming + U(1)]))
+                for line in range(U(0), U(width), U(LINE)):
+                    prefetch(users, user + line)
+                    prefetch(items, item + line)
+
+                coming = U(4) * k
+                user = U(width) * (first_user + U(pairs[coming]))
+                item = U(width) * (first_item + U(pairs[coming + U(1)]))
+                this_dot, dot, next_dot = dot, next_dot, ZERO
+                for part in range(U(0), U(width), U(at_once)):
+                    next_dot += total(
+                        load(users, user + part, at_once) * load(items, item + part, at_once)
+                    )
+                if k < begin + U(2):
+                    continue
+
+                this = U(4) * (k - U(2))
+                user = first_user + U(pairs[this])
+                item = first_item + U(pairs[this + U(1)])
+                value = values[this // U(2) + U(1)]
+                # The four numbers are: bias and rate of the user, bias and rate of the item
+                side = joined(load(user_sides, U(2) * user, 2), load(item_sides, U(2) * item, 2))
+                score = this_dot + (lane(side, 0) + lane(side, 2) + mean)
+                sum_of_losses += factor_value_of(loss, score, value)
+                slope = np.float32(factor_slope_of(loss, score, value))
+                rates = odd_lanes(side)
+                slower = min(growth * slope * slope, HALF)
+                if weighted:
+                    decay = bias_decay
+                    keep = ONE - (rate * l2) * rates
+                else:
+                    counted = joined(spread(user_shares[user], 2), spread(item_shares[item], 2))
+                    decay = bias_decay * counted
+                    keep = ONE - (rate * l2) * (rates * counted)
+                go = rates * (rate * slope)
+                steps = alternate(spread(bias_rate * slope, 4), zeros)
+                side = side - rates * (steps + alternate(decay, slower * rates) * side)
+                for part in range(U(0), U(width), U(at_once)):
+                    p_place, q_place = U(width) * user + part, U(width) * item + part
+                    p, q = load(users, p_place, at_once), load(items, q_place, at_once)
+                    new_p = lane(keep, 0) * p - lane(go, 0) * q
+                    new_q = lane(keep, 2) * q - lane(go, 2) * p
+                    if bounded:
+                        shrink = (rate * l1) * rates
+                        if not weighted:
+                            shrink = shrink * counted
+                        t, s = lane(shrink, 0), lane(shrink, 2)
+                        new_p = greater(new_p - lesser(greater(new_p, -t), t), least)
+                        new_q = greater(new_q - lesser(greater(new_q, -s), s), least)
+                    store(users, p_place, new_p)
+                    store(items, q_place, new_q)
+                store(user_sides, U(2) * user, half(side, 0))
+                store(item_sides, U(2) * item, half(side, 1))
+        return sum_of_losses
+
+    return kernel(types.float64(RATINGS, GRID, FACTORS, SHARES, PLAN))(learn)
+
+
+@cache
+def evaluator(width: int, loss: int) -> Kernel:
+    """A kernel that sums up the losses and the squared errors of the ratings of some blocks."""
+    at_once = width if width <= MOST_AT_ONCE else PART
+    ahead = U(max(4, FETCHED // width))
+
+    def evaluate(ratings: Any, grid: Any, factors: Any, mean: Any) -> Any:
+        pairs, values, starts, blocks = ratings
+        columns, user_height, item_height = grid
+        users, user_sides, items, item_sides = factors
+        losses = 0.0
+        squares = 0.0
+        for block in blocks:
+            first_user = U(block) // columns * user_height
+            first_item = U(block) % columns * item_height
+            begin, end = U(starts[U(block)]), U(starts[U(block) + U(1)])
+            for k in range(begin, end):
+                coming = U(4) * (k + ahead)
+                user = U(width) * (first_user + U(pairs[coming]))
+                item = U(width) * (first_item + U(pairs[coming + U(1)]))
+                for line in range(U(0), U(width), U(LINE)):
+                    prefetch(users, user + line)
+                    prefetch(items, item + line)
+
+                user = first_user + U(pairs[U(4) * k])
+                item = first_item + U(pairs[U(4) * k + U(1)])
+                value = values[U(2) * k + U(1)]
+                dot = ZERO
+                for part in range(U(0), U(width), U(at_once)):
+                    dot += total(
+                        load(users, U(width) * user + part, at_once)
+                        * load(items, U(width) * item + part, at_once)
+                    )
+                score = dot + (user_sides[U(2) * user] + item_sides[U(2) * item] + mean)
+                losses += factor_value_of(loss, score, value)
+                expected, given = np.float64(score), np.float64(value)
+                if loss == LOGISTIC:  # a probability, of what is 0 or 1
+                    expected, given = 1.0 / (1.0 + np.exp(-expected)), 0.5 * (given + 1.0)
+                error = expected - given
+                squares += error * error
+        return losses, squares
+
+    result = types.UniTuple(types.float64, 2)
+    return kernel(result(RATINGS, GRID, FACTORS, types.float32))(evaluate)
+
+
+@kernel(
+    types.void(
+        OUT,
+        types.UniTuple(types.uintp, 2),
+        types.UniTuple(types.float32, 2),
+        types.uint64,
+        readonly(types.uint32),
+        types.uintp,
+        types.uintp,
+    )
+)
+def initialise(
+    factors: Any, shape: Any, limits: Any, seed: Any, rows: Any, begin: Any, end: Any
+) -> None:
+    """Draws the factors of the ids begin, ..., end - 1, uniformly between two limits.
+
+    They depend on the seed and the id alone, wherever its row lies and whoever draws. `shape` is
+    the width of a row and its rank.
+    """
+    width, rank = shape
+    least, greatest = limits
+    for id in range(begin, end):
+        key = random_word(seed, id)
+        first = U(width) * U(rows[id])
+        for place in range(U(0), rank):
+            share = np.float32(np.float64(random_word(key, place) >> np.uint64(32)) / TWO32)
+            factors[first + place] = least + (greatest - least) * share
+
+
+@kernel(types.float64(FLOATS, types.uintp, FLOATS))
+def weighted_norm(factors: Any, width: Any, weights: Any) -> Any:
+    """The sum over rows of a row's weight times its squared length."""
+    found = 0.0
+    for row in range(U(0), U(weights.size)):
+        square = ZERO
+        for place in range(U(width) * row, U(width) * (row + U(1))):
+            square += factors[place] * factors[place]
+        found += np.float64(square) * np.float64(weights[row])
+    return found
+
+
+@kernel(types.float64(FLOATS, types.uintp, FLOATS))
+def weighted_sum(factors: Any, width: Any, weights: Any) -> Any:
+    """The sum over rows of a row's weight times the sum of its numbers' sizes."""
+    found = 0.0
+    for row in range(U(0), U(weights.size)):
+        size = ZERO
+        for place in range(U(width) * row, U(width) * (row + U(1))):
+            size += abs(factors[place])
+        found += np.float64(size) * np.float64(weights[row])
+    return found

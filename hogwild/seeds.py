@@ -1,0 +1,8 @@
+"""Seeds of all that is random: functions of the user's seed, and of what they are for."""
+
+import numpy as np
+
+
+def seed_of(*words: int) -> int:
+    """A seed that these words name, and (as good as) no others."""
+    return int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0])
