@@ -1,47 +1,171 @@
 """`hogwild generate`."""
 
 import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
 
-KINDS = ("rcv1",)
+from hogwild.errors import OptionError
+
+
+class Option(NamedTuple):
+    """An option that one kind of data has: its default, its type, and what it means."""
+
+    default: Any
+    type: Callable[[str], Any]
+    metavar: str
+    text: str
+
+
+class Kind(NamedTuple):
+    """A kind of data: what it is, what writes it, and the options that it alone has."""
+
+    text: str
+    write: Callable[[argparse.Namespace], None]
+    options: dict[str, Option]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
-    parser.add_argument("kind", metavar="KIND", choices=KINDS, help="rcv1: text-like sparse rows")
-    parser.add_argument("output", metavar="OUT", help="a file to write: .svm, .svm.gz or .npz")
+    kinds = "; ".join(f"{name}: {kind.text}" for name, kind in KINDS.items())
+    parser.add_argument("kind", metavar="KIND", choices=KINDS, help=kinds)
     parser.add_argument(
-        "--weights", metavar="MODEL", help="a file for the weights behind the labels, as a model"
+        "output",
+        metavar="OUT",
+        help="a file to write: rows as .svm or .npz, ratings as .csv, .tsv, .npz or .mtx; "
+        "text also with .gz or .bz2 behind",
     )
-    parser.add_argument("--rows", type=int, default=200_000, metavar="N", help="[200000]")
-    parser.add_argument("--columns", type=int, default=47_236, metavar="N", help="[47236]")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="[0]")
-    parser.add_argument(
-        "--first-row",
-        type=int,
-        default=0,
-        metavar="N",
-        help="begin at this row of the endless set that the seed names: for test rows that go "
-        "with training rows [0]",
-    )
+    for name, kind in KINDS.items():
+        group = parser.add_argument_group(f"options of {name}")
+        for word, option in kind.options.items():
+            default = "" if option.default is None else f"[{option.default}]"
+            group.add_argument(
+                "--" + word.replace("_", "-"),
+                type=option.type,
+                metavar=option.metavar,
+                help=f"{option.text} {default}".strip(),
+            )
 
 
 def run(parsed: argparse.Namespace) -> int:
     """Writes seeded synthetic data; the same seed gives the same bytes."""
+    _refuse_others(parsed)
+    KINDS[parsed.kind].write(parsed)
+    return 0
+
+
+def _refuse_others(parsed: argparse.Namespace) -> None:
+    """Refuses the options of other kinds, and fills in the defaults of this one."""
+    wrong = [
+        f"{word}: only for {name}; {parsed.kind} has {_listed(KINDS[parsed.kind])}"
+        for name, kind in KINDS.items()
+        for word in kind.options
+        if name != parsed.kind and getattr(parsed, word) is not None
+    ]
+    if wrong:
+        raise OptionError("\n".join(wrong))
+    if parsed.kind == "ratings" and parsed.test is None and parsed.test_share is not None:
+        raise OptionError("test_share: it is the share of the file --test, which is missing")
+    for word, option in KINDS[parsed.kind].options.items():
+        if getattr(parsed, word) is None:
+            setattr(parsed, word, option.default)
+
+
+def _listed(kind: Kind) -> str:
+    return ", ".join("--" + word.replace("_", "-") for word in kind.options)
+
+
+def _check_outputs(parsed: argparse.Namespace, *names: str) -> None:
+    """Refuses files that cannot be written, before anything is drawn."""
+    from hogwild.paths import check_apart, check_output
+
+    files = {name: getattr(parsed, name) for name in names if getattr(parsed, name) is not None}
+    for path in files.values():
+        check_output(path)
+    check_apart(files, [])
+
+
+def _write_rcv1(parsed: argparse.Namespace) -> None:
     from hogwild.data.files import save
     from hogwild.data.synthetic import rcv1
-    from hogwild.paths import check_apart, check_output
     from hogwild.problems.linear_model import LinearModel
 
-    check_output(parsed.output)
-    if parsed.weights:
-        check_output(parsed.weights)
-        check_apart({"output": parsed.output, "weights": parsed.weights}, [])
+    _check_outputs(parsed, "output", "weights")
     rows, weights = rcv1(parsed.rows, parsed.columns, parsed.seed, first_row=parsed.first_row)
     save(rows, parsed.output, index_base=1)  # as other programs expect of svmlight files
-    if parsed.weights:
+    if parsed.weights is not None:
         LinearModel(weights, 0.0, (-1, 1), "hinge", 1).save(parsed.weights)
     print(
         f"{parsed.output}: {len(rows):,} rows, {rows.columns:,} columns, "
         f"{rows.nonzeros:,} non-zeros"
     )
-    return 0
+
+
+def _write_ratings(parsed: argparse.Namespace) -> None:
+    from hogwild.data.ratings_files import save_ratings
+    from hogwild.data.synthetic_ratings import movielens
+
+    _check_outputs(parsed, "output", "test")
+    files = [path for path in (parsed.output, parsed.test) if path is not None]
+    for path in files:
+        _check_format(path)
+    if not 0 < parsed.test_share < 1:
+        raise OptionError(f"test_share: must lie between 0 and 1, not {parsed.test_share:g}")
+    sizes = parsed.users, parsed.items, parsed.ratings
+    ratings, _ = movielens(*sizes, parsed.seed, rank=parsed.rank)
+    parts = [ratings] if parsed.test is None else ratings.split(parsed.test_share, parsed.seed)
+    if not all(map(len, parts)):
+        counts = " and ".join(f"{len(part):,}" for part in parts)
+        raise OptionError(
+            f"test_share: of {len(ratings):,} ratings, {counts} would be in the two files; "
+            "take more ratings, or another share"
+        )
+    for path, part in zip(files, parts, strict=True):
+        save_ratings(part, path)
+        users, items = part.shape
+        print(f"{path}: {len(part):,} ratings of {items:,} items by {users:,} users")
+
+
+def _check_format(path: str) -> None:
+    """Refuses a suffix that no format of ratings has."""
+    from hogwild.data.files import format_of, suffix_of
+    from hogwild.data.ratings_files import FORMATS, OTHERWISE
+
+    if suffix_of(Path(path)) not in FORMATS:
+        raise OptionError(f"{path}: the suffix must be one of {', '.join(FORMATS)}")
+    format_of(Path(path), FORMATS, OTHERWISE)
+
+
+KINDS = {
+    "rcv1": Kind(
+        "text-like sparse rows",
+        _write_rcv1,
+        {
+            "rows": Option(200_000, int, "N", "how many rows"),
+            "columns": Option(47_236, int, "N", "how many columns"),
+            "first_row": Option(
+                0,
+                int,
+                "N",
+                "begin at this row of the endless set that the seed names: for test rows that go "
+                "with training rows",
+            ),
+            "weights": Option(
+                None, str, "MODEL", "a file for the weights behind the labels, as a model"
+            ),
+        },
+    ),
+    "ratings": Kind(
+        "half stars by users for items, by default as many as in MovieLens 1M",
+        _write_ratings,
+        {
+            "users": Option(6_040, int, "N", "how many users"),
+            "items": Option(3_706, int, "N", "how many items"),
+            "ratings": Option(1_000_209, int, "N", "how many ratings, those for --test among them"),
+            "rank": Option(16, int, "N", "factors of users and items behind the ratings"),
+            "test": Option(None, str, "OUT2", "a second file, for ratings to test on"),
+            "test_share": Option(0.1, float, "X", "the share of the ratings that goes there"),
+        },
+    ),
+}

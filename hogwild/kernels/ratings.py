@@ -8,6 +8,8 @@ from numba import types
 from hogwild.kernels.compile import kernel
 from hogwild.kernels.primitives import U, random_word, readonly, writable
 
+BLOCK = U(256)  # values whose sums single precision bears
+
 
 @kernel(types.void(readonly(types.uint32), writable(types.uint64)), fast=False)
 def count_codes(codes: Any, starts: Any) -> None:
@@ -62,8 +64,23 @@ def first_of_pairs(
     return repeated
 
 
+@kernel(types.UniTuple(types.float64, 2)(readonly(types.float32), types.float32))
+def distances(values: Any, centre: Any) -> Any:
+    """The sum of the values' distances from a number, and that of their squares."""
+    total, squares = 0.0, 0.0
+    for begin in range(U(0), U(values.size), BLOCK):
+        some, some_squares = np.float32(0), np.float32(0)
+        for k in range(begin, min(begin + BLOCK, U(values.size))):
+            distance = values[k] - centre
+            some += distance
+            some_squares += distance * distance
+        total += np.float64(some)
+        squares += np.float64(some_squares)
+    return total, squares
+
+
 @kernel(types.void(types.uint64, types.uint64, writable(types.boolean)), fast=False)
 def draw_share(seed: Any, below: Any, drawn: Any) -> None:
     """Marks the places whose random words are below a limit."""
     for k in range(U(0), U(drawn.size)):
-        drawn[k] = random_word(seed, k) < below
+        drawn[k] = random_word(seed, k + U(1)) < below  # the word of 0 and 0 is 0
