@@ -184,17 +184,20 @@ class Config:
 
     def problems(self) -> list[str]:
         """Everything that is wrong, a line each; an empty list where nothing is."""
-        found = [
-            problem
+        found = {
+            known.name: problem
             for known in dataclasses.fields(self)
             if (problem := _problem(known, getattr(self, known.name)))
-        ]
-        return found or self._conflicts()
+        }
+        conflicts = [] if "task" in found else self._misplaced(set(found))
+        return [*found.values(), *conflicts, *([] if found else self._conflicts())]
 
-    def _conflicts(self) -> list[str]:
-        """What is wrong with options that are well-formed, each of them."""
+    def _misplaced(self, wrong: set[str]) -> list[str]:
+        """Options and values that are for other tasks, but for those that are wrong anyway."""
         found = []
         for known in dataclasses.fields(self):
+            if known.name in wrong:
+                continue
             value, family = getattr(self, known.name), known.metadata["family"]
             choices = known.metadata["choices"]
             if family not in (None, self.family) and value != known.default:
@@ -203,6 +206,11 @@ class Config:
             elif choices in BY_FAMILY and value and value not in choices(self.family):
                 able = ", ".join(choices(self.family))
                 found.append(f"{known.name}: the task {self.task} takes {able}; not {value}")
+        return found
+
+    def _conflicts(self) -> list[str]:
+        """What is wrong with options that are well-formed, each of them."""
+        found = []
         if self.target is not None and self.objective_every == 0:
             found.append("target: it needs an objective_every of 1 or more to be noticed")
         if self.early_stopping is not None and self.objective_every != 1:

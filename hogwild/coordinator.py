@@ -52,8 +52,8 @@ class Result:
 
     Attributes:
         model: the trained model; a `hogwild.LinearModel` or a `hogwild.FactorModel`.
-        reason: why it stopped: epochs, converged, target, time, held out (what was held out is no
-            longer predicted better) or interrupted.
+        reason: why it stopped: epochs, converged, target, time, overfitting (what was held out is
+            no longer predicted better) or interrupted.
         trace: a dict for every epoch.
         header: what is true of the whole run: options, what was chosen, data, versions, machine.
         notes: what was left out or done otherwise than asked.
@@ -120,20 +120,20 @@ class Run:
         """Trains until there is a reason to stop."""
         self.problem.prepare()
         wanted = self.problem.shared() | Control.arrays(self.workers)
-        self._shared = shared_arrays(wanted)
-        self._control = Control(self._shared, self.workers)
         self._clock.start()
         self._eta0 = self._first_rate()
-        self._clock.stop()
         self._rate_seconds = self._clock.seconds
-        for text in self.problem.notes:
-            self._note(text)
+        self._shared = shared_arrays(wanted, self.workers)
+        self._control = Control(self._shared, self.workers)
         with self.late_interrupt:  # so that no worker is forked and then not known of
             self._team = self._make_team()
+        self._clock.stop()
         try:
             if self.late_interrupt.happened:
                 raise KeyboardInterrupt
             self._set_start()
+            for text in self.problem.notes:
+                self._note(text)
             self._say_start()
             return self._result(self._epochs())
         except KeyboardInterrupt:
@@ -369,7 +369,7 @@ class Run:
             return None
         values = [before[judge] for before in self.trace] + [row[judge]]
         since = len(values) - 1 - int(np.argmin(values))
-        return "held out" if since >= PATIENT_EPOCHS else None
+        return "overfitting" if since >= PATIENT_EPOCHS else None
 
     def _check_sound(self, objective: float) -> None:
         sound = np.isfinite(objective) and objective <= self.problem.hopeless

@@ -20,6 +20,7 @@ from hogwild.problems.factor_model import FactorModel
 from hogwild.problems.problem import Problem
 from hogwild.problems.registry import PROBLEMS
 
+RATINGS_ONLY = (".csv", ".tsv", ".mtx")
 ROOM = 1 << 16  # bytes of a model file besides its weights, amply
 
 
@@ -122,6 +123,8 @@ def _loaded_rows(data: Any, index_base: str | int) -> Rows:
     if isinstance(data, Rows):
         return data
     if isinstance(data, str | os.PathLike):
+        if Path(data).suffix.lower() in RATINGS_ONLY:
+            raise OptionError(f"task: {data} holds ratings, by its name; give the task mf")
         return load(data, index_base=index_base)
     cure = "hogwild.Rows(X, y) takes matrices"
     if isinstance(data, Ratings):

@@ -14,6 +14,7 @@ from hogwild.trace import Row
 
 THROUGHPUT = {"nonzeros_per_second": "M nnz/s", "ratings_per_second": "M ratings/s"}
 BAR = 24
+WORTH_A_WORD = 0.01  # seconds of preparation
 EVERY = 0.1  # seconds between two redrawings
 
 
@@ -38,6 +39,8 @@ class Lines(Watcher):
         say(f"{objective}, {options['schedule']} rate with eta0 {chosen['eta0']:.4g} ({found})")
         workers = chosen["workers"]
         team = f"{options['strategy']} with {workers} {'worker' if workers == 1 else 'workers'}"
+        if chosen["prepare_seconds"] >= WORTH_A_WORD:
+            team += f", ready after {chosen['prepare_seconds']:.3f} s"
         width = min(100, shutil.get_terminal_size().columns)
         say(textwrap.fill(f"{team}: {chosen['workers_why']}", width, subsequent_indent="  "))
         self._say_head(header)

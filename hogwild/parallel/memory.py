@@ -6,8 +6,10 @@ leak and a tracker process). Neither has a name to unlink, neither depends on th
 and nothing is left of them after kill -9.
 """
 
+import contextlib
 import mmap
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,14 +23,18 @@ LINE = 64  # bytes in a cache line; every array begins on one
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def shared_arrays(wanted: dict[str, tuple[int, Any]]) -> Arrays:
-    """Zeroed arrays by name, of (length, dtype) each, in memory that forked workers share."""
+def shared_arrays(wanted: dict[str, tuple[int, Any]], workers: int = 2) -> Arrays:
+    """Zeroed arrays by name, of (length, dtype) each, in memory that forked workers share.
+
+    One worker alone gets memory of this process, which the system gives in larger pages.
+    """
     offsets = {}
     size = 0
     for name, (length, dtype) in wanted.items():
         offsets[name] = size
         size += -(-max(1, length) * np.dtype(dtype).itemsize // LINE) * LINE
-    block = _block(size)
+    shared = _memfd if _has_memfd() else _anonymous
+    block = _block(size, shared if workers > 1 else _private)
     return {
         name: np.frombuffer(block, dtype, length, offsets[name])
         for name, (length, dtype) in wanted.items()
@@ -37,10 +43,14 @@ def shared_arrays(wanted: dict[str, tuple[int, Any]]) -> Arrays:
 
 def means() -> str:
     """What shared memory is made of on this system."""
-    return "memfd" if hasattr(os, "memfd_create") else "anonymous shared mapping"
+    return "memfd" if _has_memfd() else "anonymous shared mapping"
 
 
-def _block(size: int) -> mmap.mmap:
+def _has_memfd() -> bool:
+    return hasattr(os, "memfd_create")
+
+
+def _block(size: int, make: Callable[[int], mmap.mmap]) -> mmap.mmap:
     available = available_memory()
     try:
         # What is kept and returned takes as much again; to claim the pages without having them
@@ -49,7 +59,7 @@ def _block(size: int) -> mmap.mmap:
             raise OSError(
                 f"with the copies that are kept {2 * size:,}; {available:,} are available"
             )
-        return _memfd(size) if hasattr(os, "memfd_create") else mmap.mmap(-1, size)
+        return make(size)
     except (OSError, ValueError, OverflowError) as problem:
         raise HogwildError(
             f"no shared memory to be had for {size:,} bytes of weights ({problem}): "
@@ -65,3 +75,17 @@ def _memfd(size: int) -> mmap.mmap:
         return mmap.mmap(descriptor, size)
     finally:
         os.close(descriptor)
+
+
+def _anonymous(size: int) -> mmap.mmap:
+    return mmap.mmap(-1, size)
+
+
+def _private(size: int) -> mmap.mmap:
+    if not hasattr(mmap, "MAP_PRIVATE"):
+        return _anonymous(size)
+    block = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError):  # a kernel without them
+            block.madvise(mmap.MADV_HUGEPAGE)
+    return block

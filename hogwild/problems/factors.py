@@ -19,7 +19,7 @@ from hogwild.data.ratings import Ratings
 from hogwild.errors import DataError
 from hogwild.kernels import blocks as sorting_kernels
 from hogwild.kernels import factors as kernels
-from hogwild.kernels.ratings import count_codes
+from hogwild.kernels.ratings import count_codes, distances
 from hogwild.problems import losses
 from hogwild.problems.blocks import BANDS, Grid, Side, Sorting
 from hogwild.problems.factor_model import FactorModel
@@ -28,7 +28,7 @@ from hogwild.problems.schedules import EPOCH_SCHEDULES
 from hogwild.seeds import seed_of
 
 # Found on MovieTweetings and on synthetic ratings of several shapes and densities
-L2 = 0.42  # times the deviation of the values, over the root of the ratings that a row has
+L2 = 0.5  # times the deviation of the values, over the root of the ratings that a row has
 BIAS_L2 = 0.02
 RATE = 0.09  # over the deviation of the values
 SLOWING = 0.005  # of a row's own rate, by a squared slope of the usual size
@@ -75,6 +75,11 @@ class FactorProblem(BlockProblem):
         if config.early_stopping is not None:
             sets[TRAIN], sets[HELD_OUT] = ratings.split(config.early_stopping, config.seed)
             self.judge = "held_out_loss"
+            if not len(sets[HELD_OUT]):
+                raise DataError(
+                    f"{self.name}: of {len(ratings):,} ratings none was held out; give a larger "
+                    "early_stopping, or leave it out"
+                )
         if test is not None:
             sets[TEST] = test
         if not len(sets[TRAIN]):
@@ -84,7 +89,7 @@ class FactorProblem(BlockProblem):
         self._loss = losses.factor_code(config.loss_name)
         values = {data: _targets(some, config.loss_name) for data, some in sets.items()}
         self._scale = _scale(values[TRAIN], config)
-        self._average = float(values[TRAIN].mean(dtype=np.float64))
+        self._average = _average_and_deviation(values[TRAIN])[0]
         self._l2 = self._usual_l2() if config.l2 is None else config.l2
         usual_bias_l2 = BIAS_L2 * self._scale.loss / self._scale.deviation**2
         self._bias_l2 = usual_bias_l2 if config.bias_l2 is None else config.bias_l2
@@ -492,12 +497,11 @@ def _targets(ratings: Ratings, loss: str) -> npt.NDArray[np.float32]:
 
 def _scale(values: npt.NDArray[np.float32], config: Config) -> Scale:
     loss = config.loss_name
-    average = float(values.mean(dtype=np.float64))
+    average, deviation = _average_and_deviation(values)
     if loss == "logistic":
         share = min(max((average + 1) / 2, 1e-3), 1 - 1e-3)
         mean = math.log(share / (1 - share)) if config.has_biases else 0.0
         return Scale(mean, deviation=1.0, loss=LOGISTIC_LOSS, length=1.0)
-    deviation = float(np.sqrt(np.mean((values - np.float32(average)) ** 2, dtype=np.float64)))
     deviation = deviation or abs(average) or 1.0
     if loss == "kl":
         length = average or 1.0
@@ -507,3 +511,10 @@ def _scale(values: npt.NDArray[np.float32], config: Config) -> Scale:
         mean = float(np.median(values[:: max(1, len(values) // FEW)]))
     length = deviation if config.has_biases else math.hypot(deviation, average)
     return Scale(mean, deviation, deviation if loss == "absolute" else deviation**2, length)
+
+
+def _average_and_deviation(values: npt.NDArray[np.float32]) -> tuple[float, float]:
+    size, first = len(values), values[0]
+    distance, squares = distances(values, first)
+    variance = squares / size - (distance / size) ** 2
+    return float(first) + distance / size, math.sqrt(max(0.0, variance))
