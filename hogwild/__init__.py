@@ -1,4 +1,4 @@
-"""Lock-free multicore training of sparse linear models on one machine.
+"""Lock-free multicore training of sparse linear models and factorisations on one machine.
 
     import hogwild
     result = hogwild.train("train.svm", task="svm", test="test.svm")
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from hogwild.config import Config
     from hogwild.coordinator import Result, Watcher
     from hogwild.data.files import load, save
+    from hogwild.data.ratings import Ratings
+    from hogwild.data.ratings_files import load_ratings, save_ratings
     from hogwild.data.rows import Rows
     from hogwild.data.statistics import statistics
     from hogwild.errors import (
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
         WorkerError,
     )
     from hogwild.estimators import HogwildClassifier
+    from hogwild.factorization import MatrixFactorization
+    from hogwild.problems.factor_model import FactorModel
     from hogwild.problems.linear_model import LinearModel
     from hogwild.problems.registry import load_model
     from hogwild.training import train
@@ -39,6 +43,9 @@ _HOMES = {
     "Watcher": "coordinator",
     "load": "data.files",
     "save": "data.files",
+    "Ratings": "data.ratings",
+    "load_ratings": "data.ratings_files",
+    "save_ratings": "data.ratings_files",
     "Rows": "data.rows",
     "statistics": "data.statistics",
     "DataError": "errors",
@@ -48,6 +55,8 @@ _HOMES = {
     "OptionError": "errors",
     "WorkerError": "errors",
     "HogwildClassifier": "estimators",
+    "MatrixFactorization": "factorization",
+    "FactorModel": "problems.factor_model",
     "LinearModel": "problems.linear_model",
     "load_model": "problems.registry",
     "train": "training",
@@ -57,11 +66,14 @@ __all__ = [
     "Config",
     "DataError",
     "DivergenceError",
+    "FactorModel",
     "HogwildClassifier",
     "HogwildError",
     "HogwildWarning",
     "LinearModel",
+    "MatrixFactorization",
     "OptionError",
+    "Ratings",
     "Result",
     "Rows",
     "Watcher",
@@ -69,7 +81,9 @@ __all__ = [
     "__version__",
     "load",
     "load_model",
+    "load_ratings",
     "save",
+    "save_ratings",
     "statistics",
     "train",
 ]

@@ -1,4 +1,7 @@
-"""The scikit-learn face: `HogwildClassifier`, usable with and without scikit-learn."""
+"""The scikit-learn face: `HogwildClassifier`, usable with and without scikit-learn.
+
+What `hogwild.factorization` shares with it is here, too.
+"""
 
 import inspect
 import numbers
@@ -16,6 +19,15 @@ from hogwild.problems.linear_model import LinearModel
 from hogwild.problems.losses import LOSSES
 from hogwild.trace import Row
 from hogwild.training import train
+
+__all__ = [
+    "BaseEstimator",
+    "HogwildClassifier",
+    "NotFittedError",
+    "named_as_in",
+    "seed_from",
+    "workers_of",
+]
 
 # scikit-learn's names for some losses
 ALIASES = {"log_loss": "logistic", "squared_error": "squared"}
@@ -148,7 +160,7 @@ class HogwildClassifier(ClassifierMixin, BaseEstimator):
         self._state: State | None = None
 
     def _train(self, rows: Rows, epochs: int, labels: tuple[Any, Any]) -> "HogwildClassifier":
-        result = _named_as_here(
+        result = named_as_in(
             lambda: train(
                 rows,
                 start=self._state,
@@ -159,15 +171,16 @@ class HogwildClassifier(ClassifierMixin, BaseEstimator):
                 epochs=epochs,
                 tol=0.0 if self.tol is None else self.tol,
                 intercept=self.fit_intercept,
-                workers=_workers(self.n_jobs),
-                seed=_seed(self.random_state),
+                workers=workers_of(self.n_jobs),
+                seed=seed_from(self.random_state),
                 schedule=self.schedule,
                 eta0=self.eta0,
                 average=self.average,
                 strategy=self.strategy,
                 backend=self.backend,
                 objective_every=0,
-            )
+            ),
+            NAMES,
         )
         self._state = result.state
         self.model_: LinearModel = result.model
@@ -222,7 +235,8 @@ def _two(classes: Any) -> tuple[Any, Any]:
     return values[0].item(), values[1].item()
 
 
-def _workers(n_jobs: int | None) -> int:
+def workers_of(n_jobs: int | None) -> int:
+    """How many workers scikit-learn's `n_jobs` asks for."""
     from hogwild.machine import usable_cores
 
     if n_jobs is None:
@@ -232,7 +246,8 @@ def _workers(n_jobs: int | None) -> int:
     return int(n_jobs) if n_jobs > 0 else max(1, usable_cores() + 1 + int(n_jobs))
 
 
-def _seed(random_state: Any) -> int:
+def seed_from(random_state: Any) -> int:
+    """A seed from scikit-learn's `random_state`."""
     if isinstance(random_state, numbers.Integral):
         return int(random_state)
     if random_state is None:
@@ -255,13 +270,13 @@ NAMES = {
 }
 
 
-def _named_as_here(call: Any) -> Any:
-    """Calls; an error about options names them as this class does."""
+def named_as_in(call: Any, names: dict[str, str]) -> Any:
+    """Calls; an error about options names them as an estimator does."""
     try:
         return call()
     except OptionError as problem:
         lines = str(problem).splitlines()
         for number, line in enumerate(lines):
             name, colon, rest = line.partition(":")
-            lines[number] = NAMES.get(name, name) + colon + rest
+            lines[number] = names.get(name, name) + colon + rest
         raise OptionError("\n".join(lines)) from None

@@ -18,7 +18,9 @@ from hogwild.version import VERSION
 COMMANDS = {
     "train": "train a model on a file",
     "predict": "predict with a model",
-    "evaluate": "measure a model on labelled data",
+    "evaluate": "measure a model on labelled data, or on ratings",
+    "recommend": "the best items for users, by a model of ratings",
+    "similar": "items or users that are alike, by a model of ratings",
     "generate": "make synthetic data",
     "inspect": "say what is in a file, and what it means for scaling",
     "doctor": "say what this machine gives to hogwild",
@@ -59,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="hogwild", description="Train sparse linear models, fast, on one machine."
+        prog="hogwild", description="Train sparse linear models and factorizations, fast, on one machine."
     )
     parser.add_argument("--version", action="version", version=f"hogwild {VERSION}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

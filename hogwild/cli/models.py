@@ -1,0 +1,56 @@
+"""What commands ask of a model file: that it holds the kind of model that they are for."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from hogwild.errors import HogwildError, OptionError
+
+if TYPE_CHECKING:
+    from hogwild.data.ratings import Ratings
+    from hogwild.problems.factor_model import FactorModel
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """The model's file."""
+    parser.add_argument("model", metavar="MODEL", help="a file that train --model wrote")
+
+
+def add_columns(parser: argparse.ArgumentParser) -> None:
+    """Which columns of a file are users, items and values."""
+    parser.add_argument(
+        "--columns",
+        metavar="A,B,C",
+        help="columns of user, item and rating, by name or place [by usual names, or 1,2,3]",
+    )
+
+
+def factor_model(path: str, command: str) -> "FactorModel":
+    """A model of a factorisation; others are refused."""
+    from hogwild.problems.registry import load_model
+
+    model = load_model(path)
+    if not has_factors(model):
+        raise HogwildError(
+            f"{path} holds a {model.kind} model; {command} needs factors of users and items: "
+            "train them with --task mf"
+        )
+    return model  # type: ignore[no-any-return]
+
+
+def has_factors(model: Any) -> bool:
+    """Whether a model is that of a factorisation."""
+    return bool(model.kind == "factors")
+
+
+def refuse(parsed: argparse.Namespace, model: Any, *options: str) -> None:
+    """Refuses options that this kind of model has no use for."""
+    given = [name for name in options if getattr(parsed, name)]
+    if given:
+        raise OptionError("\n".join(f"{name}: not for a {model.kind} model" for name in given))
+
+
+def ratings(path: str, columns: str | None, values: bool) -> "Ratings":
+    """Ratings, or pairs without values."""
+    from hogwild.data.ratings_files import load_ratings
+
+    return load_ratings(path, columns=columns, values=values)

@@ -1,0 +1,78 @@
+"""`hogwild recommend`."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from hogwild.cli.models import add_columns, add_model, factor_model, ratings
+from hogwild.cli.output import add_output, check, put
+from hogwild.errors import OptionError
+
+if TYPE_CHECKING:
+    from hogwild.data.ids import Ids
+    from hogwild.problems.factor_model import FactorModel
+
+USERS = 4096  # recommended to at a time
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    add_model(parser)
+    parser.add_argument(
+        "--user", action="append", metavar="ID", help="recommend to this user (and others so named)"
+    )
+    parser.add_argument("--all-users", action="store_true", help="recommend to all of the model's")
+    add_number(parser)
+    parser.add_argument(
+        "--exclude-seen", metavar="FILE", help="ratings whose items are not recommended again"
+    )
+    add_columns(parser)
+    add_output(parser)
+    parser.add_argument("--json", action="store_true", help="a JSON object a line for each user")
+
+
+def add_number(parser: argparse.ArgumentParser) -> None:
+    """How many to show."""
+    parser.add_argument("-n", "--n", type=int, default=10, metavar="N", help="how many [10]")
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Prints user, item and score for each user's best items, with tabs between."""
+    if bool(parsed.user) == parsed.all_users:
+        raise OptionError("user: name users with --user ID, or take --all-users")
+    if parsed.columns and not parsed.exclude_seen:
+        raise OptionError("columns: they are those of --exclude-seen, which is missing")
+    check(parsed, parsed.model, parsed.exclude_seen)
+    model = factor_model(parsed.model, "recommend")
+    put(_recommended(model, parsed), parsed.output)
+    return 0
+
+
+def _recommended(model: "FactorModel", parsed: argparse.Namespace) -> Iterator[str]:
+    file = parsed.exclude_seen
+    seen = ratings(file, parsed.columns, values=False) if file else None
+    count = len(model.user_ids if parsed.all_users else parsed.user)
+    for begin in range(0, count, USERS):
+        if parsed.all_users:
+            users = model.user_ids.take(range(begin, min(begin + USERS, count)))
+        else:
+            users = parsed.user[begin : begin + USERS]
+        found = model.recommend(users, parsed.n, exclude=seen)
+        yield from written(users, model.user_ids, found, ("user", "items", "scores"), parsed.json)
+
+
+def written(
+    asked: Any, ids: "Ids", found: tuple[Any, Any], names: tuple[str, str, str], as_json: bool
+) -> Iterator[str]:
+    """Lines for each id that was asked about: other ids and what they score."""
+    role, *columns = names
+    for code, others, scores in zip(ids.codes_of(asked).tolist(), *found, strict=True):
+        one = ids[code]  # a number where ids are numbers, whatever was typed
+        there = scores > float("-inf")
+        pairs = others[there].tolist(), scores[there].tolist()
+        if as_json:
+            yield json.dumps({role: one} | dict(zip(columns, pairs, strict=True))) + "\n"
+        else:
+            lines = zip(*pairs, strict=True)
+            yield "".join(f"{one}\t{other}\t{score:.6g}\n" for other, score in lines)

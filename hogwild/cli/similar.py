@@ -1,0 +1,37 @@
+"""`hogwild similar`."""
+
+import argparse
+from typing import Any
+
+from hogwild.cli.models import add_model, factor_model
+from hogwild.cli.output import add_output, check, put
+from hogwild.cli.recommend import add_number, written
+from hogwild.errors import OptionError
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    add_model(parser)
+    for role in ("item", "user"):
+        parser.add_argument(
+            f"--{role}", action="append", metavar="ID", help=f"what is like this {role}"
+        )
+    add_number(parser)
+    add_output(parser)
+    parser.add_argument("--json", action="store_true", help="a JSON object a line for each ID")
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Prints an id, another one like it, and the cosine between them, with tabs between."""
+    if bool(parsed.item) == bool(parsed.user):
+        raise OptionError("item: name items with --item ID, or users with --user ID")
+    check(parsed, parsed.model)
+    model = factor_model(parsed.model, "similar")
+    alike: Any
+    if parsed.item:
+        role, asked, ids, alike = "item", parsed.item, model.item_ids, model.similar_items
+    else:
+        role, asked, ids, alike = "user", parsed.user, model.user_ids, model.similar_users
+    names = (role, role + "s", "similarities")
+    put(written(asked, ids, alike(asked, parsed.n), names, parsed.json), parsed.output)
+    return 0

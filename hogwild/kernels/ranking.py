@@ -1,0 +1,267 @@
+"""Scores of pairs, how good they are, and the best items for each of many users.
+
+score = mean + b_u + b_i + <p_u, q_i>
+
+The items lie in panels of 64: a panel's vectors dimension by dimension, so that 64 scores are
+computed side by side. They are compared with the n-th best score so far all at once, and only the
+few that are better are put in their places.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from hogwild.kernels.compile import hot, inline, kernel
+from hogwild.kernels.ids import UNKNOWN
+from hogwild.kernels.primitives import U, prefetch, readonly, trailing_zeros, writable
+from hogwild.problems.losses import factor_value_of
+
+PANEL = 64  # items in a panel: the bits of a word
+STEP = 4  # dimensions that are added at once; vectors are filled up with zeros to multiples of it
+FEW = 64  # keys
+AHEAD = U(8)  # pairs
+SIGN = 1 << 31
+FILLER = ((1 << 23) - 1) << 32  # the key of a score of -inf, and of no item
+LINE = U(16)  # 4-byte numbers in a cache line
+
+FLOATS = readonly(types.float32)
+# factors, row by row; biases
+SIDE = types.Tuple((FLOATS, FLOATS))
+
+
+@kernel(
+    types.void(
+        SIDE,
+        SIDE,
+        types.float64,
+        readonly(types.uint32),
+        readonly(types.uint32),
+        writable(types.float32),
+    )
+)
+def score_pairs(users: Any, items: Any, mean: Any, who: Any, what: Any, scores: Any) -> None:
+    """The scores of pairs of codes; what is `UNKNOWN` adds nothing."""
+    P, user_biases = users
+    Q, item_biases = items
+    unknown = np.uint32(UNKNOWN)
+    rank = U(P.size // user_biases.size) if user_biases.size else U(0)
+    last = U(who.size) - U(1)
+    for k in range(U(0), U(who.size)):
+        later = min(k + AHEAD, last)
+        _fetch(P, who[later], rank)
+        _fetch(Q, what[later], rank)
+        score = mean
+        if who[k] != unknown:
+            score += user_biases[U(who[k])]
+        if what[k] != unknown:
+            score += item_biases[U(what[k])]
+        if who[k] != unknown and what[k] != unknown:
+            score += _inner(P, U(who[k]) * rank, Q, U(what[k]) * rank, rank)
+        scores[k] = np.float32(score)
+
+
+@inline
+def _fetch(factors: Any, code: Any, rank: Any) -> None:
+    for k in range(U(0), rank, LINE):
+        prefetch(factors, U(code) * rank + k)
+
+
+@inline
+def _inner(P: Any, p: Any, Q: Any, q: Any, rank: Any) -> Any:
+    total = np.float32(0)
+    for k in range(U(0), rank):
+        total += P[p + k] * Q[q + k]
+    return total
+
+
+@kernel(types.UniTuple(types.float64, 3)(types.int64, types.boolean, FLOATS, FLOATS), fast=False)
+def measure(loss: Any, logistic: Any, scores: Any, values: Any) -> Any:
+    """The sums of the losses, of the squared errors, and of the errors' sizes.
+
+    With the logistic loss the values are -1 and 1, and an error is one of the probability.
+    """
+    losses, squares, sizes = 0.0, 0.0, 0.0
+    for k in range(U(0), U(scores.size)):
+        expected, given = np.float64(scores[k]), np.float64(values[k])
+        losses += factor_value_of(loss, expected, given)
+        if logistic:
+            expected, given = 1.0 / (1.0 + np.exp(-expected)), 0.5 * (given + 1.0)
+        squares += (expected - given) ** 2
+        sizes += abs(expected - given)
+    return losses, squares, sizes
+
+
+@intrinsic
+def _above(typing_context, scores, begin, least):  # type: ignore[no-untyped-def]
+    """A bit for each of the `PANEL` scores from `begin` on: whether it is above `least`."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        vector = ir.VectorType(ir.FloatType(), PANEL)
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), vector.as_pointer())
+        zero = ir.IntType(32)(0)
+        single = builder.insert_element(ir.Constant(vector, ir.Undefined), arguments[2], zero)
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), PANEL), None)
+        bound = builder.shuffle_vector(single, ir.Constant(vector, ir.Undefined), zeros)
+        bits = builder.fcmp_ordered(">", builder.load(place, align=4), bound)
+        return builder.bitcast(bits, ir.IntType(PANEL))
+
+    return types.uint64(scores, types.uintp, types.float32), emit
+
+
+@kernel(
+    types.void(
+        FLOATS,
+        SIDE,
+        types.Tuple((readonly(types.uint64), readonly(types.uint32))),
+        readonly(types.uint32),
+        types.uintp,
+        types.uintp,
+        types.uintp,
+        writable(types.uint64),
+        types.Tuple((writable(types.uint64), writable(types.float32), writable(types.float32))),
+    )
+)
+def rank_items(
+    vectors: Any,
+    items: Any,
+    excluded: Any,
+    users: Any,
+    begin: Any,
+    end: Any,
+    n: Any,
+    best: Any,
+    scratch: Any,
+) -> None:
+    """Finds the n best items for each of the users[begin:end]; writes their keys, best first.
+
+    `vectors` are those of all users, row by row; `items` the panels and the biases, -inf where a
+    panel has no item. `excluded` are all users' items in CSR form. `best` are the keys of all of
+    `users`, each of them `FILLER`. `scratch`: a bit for each of end - begin users and each item
+    (zeros, before and after), the score to surpass for each, and room for two panels' scores.
+    """
+    panels, biases = items
+    starts, seen = excluded
+    marks, least, scores = scratch
+    words = U(biases.size) // U(PANEL)
+    rank = U(panels.size) // max(U(biases.size), U(1))
+    for k in range(U(0), end - begin):
+        least[k] = -np.inf
+        user = U(users[begin + k])
+        for at in range(U(starts[user]), U(starts[user + U(1)])):
+            word = k * words + U(seen[at]) // U(PANEL)
+            marks[word] |= np.uint64(1) << np.uint64(U(seen[at]) % U(PANEL))
+    for panel in range(U(0), words):
+        first = panel * U(PANEL)
+        for one in range(U(0), end - begin, U(2)):
+            other = min(one + U(1), end - begin - U(1))
+            p, r = U(users[begin + one]) * rank, U(users[begin + other]) * rank
+            _score_panel(vectors, p, r, panels, biases, first, rank, scores)
+            for k in range(one, other + U(1)):
+                at = (k - one) * U(PANEL)
+                heap = (begin + k) * n
+                bits = _above(scores, at, least[k]) & ~marks[k * words + panel]
+                while bits != np.uint64(0):
+                    j = U(trailing_zeros(bits))
+                    bits &= bits - np.uint64(1)
+                    if scores[at + j] > least[k]:
+                        _replace_least(best, heap, n, _key(scores[at + j], first + j))
+                        least[k] = _score_of(best[heap])
+    for k in range(U(0), end - begin):
+        _sort(best, (begin + k) * n, n)
+        user = U(users[begin + k])
+        for at in range(U(starts[user]), U(starts[user + U(1)])):
+            marks[k * words + U(seen[at]) // U(PANEL)] = np.uint64(0)
+
+
+@hot
+def _score_panel(
+    vectors: Any, p: Any, r: Any, panels: Any, biases: Any, first: Any, rank: Any, scores: Any
+) -> None:
+    """Two users' scores of a panel's items, without what all items have in common.
+
+    Two, because additions for one of them would wait for each other.
+    """
+    width = U(scores.size) // U(2)  # PANEL; if that stood here, this would not be vectorised
+    for j in range(U(0), width):
+        scores[j] = biases[first + j]
+    for j in range(U(0), width):
+        scores[width + j] = biases[first + j]
+    for k in range(U(0), rank, U(STEP)):
+        a, b = vectors[p + k], vectors[p + k + U(1)]
+        c, d = vectors[p + k + U(2)], vectors[p + k + U(3)]
+        e, f = vectors[r + k], vectors[r + k + U(1)]
+        g, h = vectors[r + k + U(2)], vectors[r + k + U(3)]
+        q = first * rank + k * U(PANEL)
+        for j in range(U(0), U(PANEL)):
+            w, x = panels[q + j], panels[q + U(PANEL) + j]
+            y, z = panels[q + U(2 * PANEL) + j], panels[q + U(3 * PANEL) + j]
+            scores[j] += (a * w + b * x) + (c * y + d * z)
+            scores[U(PANEL) + j] += (e * w + f * x) + (g * y + h * z)
+
+
+# A key has the score in its upper half, so that keys are in the order of scores, and the item's
+# complement in its lower half: of equal scores, the first item's key is the greatest.
+
+
+@inline
+def _key(score: Any, item: Any) -> Any:
+    bits = np.float32(score).view(np.uint32)
+    ordered = ~bits if bits >> np.uint32(31) else bits | np.uint32(SIGN)
+    return (np.uint64(ordered) << np.uint64(32)) | np.uint64(~np.uint32(item))
+
+
+@inline
+def _score_of(key: Any) -> Any:
+    ordered = np.uint32(key >> np.uint64(32))
+    bits = ordered ^ np.uint32(SIGN) if ordered >> np.uint32(31) else ~ordered
+    return np.uint32(bits).view(np.float32)
+
+
+@inline
+def _replace_least(keys: Any, begin: Any, n: Any, key: Any) -> None:
+    """Puts a key in the place of the least of n, which comes first.
+
+    A few keys are in ascending order; that takes no branches to be guessed wrong. Many are a heap.
+    """
+    if n > U(FEW):
+        _sift(keys, begin, n, key)
+        return
+    last = begin + n - U(1)
+    for k in range(begin, last):
+        keys[k] = min(max(keys[k], key), keys[k + U(1)])
+    keys[last] = max(keys[last], key)
+
+
+@inline
+def _sift(keys: Any, begin: Any, n: Any, key: Any) -> None:
+    """Puts a key in the place of the least of a heap."""
+    k = U(0)
+    while True:
+        child = U(2) * k + U(1)
+        if child >= n:
+            break
+        if child + U(1) < n and keys[begin + child + U(1)] < keys[begin + child]:
+            child += U(1)
+        if keys[begin + child] >= key:
+            break
+        keys[begin + k] = keys[begin + child]
+        k = child
+    keys[begin + k] = key
+
+
+@inline
+def _sort(keys: Any, begin: Any, n: Any) -> None:
+    """Puts the greatest key first."""
+    if n > U(FEW):
+        for size in range(n - U(1), U(0), -1):
+            last = keys[begin + size]
+            keys[begin + size] = keys[begin]
+            _sift(keys, begin, size, last)
+        return
+    for k in range(U(0), n // U(2)):
+        other = begin + n - U(1) - k
+        keys[begin + k], keys[other] = keys[other], keys[begin + k]

@@ -1,0 +1,132 @@
+"""The best items for many users at once: blocks of users, spread over the cores."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.data.ids import UNKNOWN, Codes, Ids
+from hogwild.data.ratings import Ratings
+from hogwild.kernels import ranking as kernels
+from hogwild.kernels.ranking import FILLER, PANEL, SIGN, STEP
+from hogwild.kernels.ratings import count_codes, order_by_code
+from hogwild.machine import usable_cores
+
+BLOCK = 64  # users for whom a panel's items are scored before the next panel's
+SHARES = 4  # of the users that each core takes, one after the other, at least
+MOST_BLOCKS = 16  # in a share: Ctrl-C waits for those that are begun
+WORTH = 1 << 24  # multiplications that are worth a further thread
+
+Floats = npt.NDArray[np.float32]
+
+
+class Lists(NamedTuple):
+    """A list of items for each user, in CSR form."""
+
+    starts: npt.NDArray[np.uint64]
+    items: Codes
+
+
+class Panels(NamedTuple):
+    """Items as the kernel takes them; see `hogwild.kernels.ranking`."""
+
+    factors: Floats
+    biases: Floats
+
+
+def panels(factors: Floats, biases: Floats | None = None) -> Panels:
+    """Puts items into panels."""
+    count = len(factors)
+    width = -(-count // PANEL)
+    filled = np.zeros((width * PANEL, _whole(factors.shape[1])), np.float32)
+    filled[:count, : factors.shape[1]] = factors
+    base = np.full(width * PANEL, -np.inf, np.float32)
+    base[:count] = 0.0 if biases is None else biases + np.float32(0)  # of -0 it makes 0
+    turned = filled.reshape(width, PANEL, filled.shape[1]).transpose(0, 2, 1)
+    return Panels(np.ascontiguousarray(turned).ravel(), base)
+
+
+def vectors(factors: Floats) -> Floats:
+    """Users as the kernel takes them: filled up with zeros where their rank asks for it."""
+    rank = factors.shape[1]
+    if rank == _whole(rank):
+        return factors
+    return np.pad(factors, ((0, 0), (0, _whole(rank) - rank)))
+
+
+def best(
+    users: Floats, items: Panels, n: int, chosen: Codes, without: Lists | None = None
+) -> tuple[Codes, Floats]:
+    """The n best items for each chosen user, and their scores: <p_u, q_i> + b_i.
+
+    Best first; of equal ones, those with lower codes. Where there are not so many items, `UNKNOWN`
+    with a score of -inf.
+
+    Args:
+        users: what `vectors` gave.
+        items: what `panels` gave.
+        n: how many; not more than there are items.
+        chosen: users' codes.
+        without: items to leave out, for all users.
+    """
+    lists = tuple(nothing(len(users)) if without is None else without)
+    keys = np.full((len(chosen), n), FILLER, np.uint64)
+
+    def rank(share: range) -> None:
+        words = len(items.biases) // PANEL
+        scratch = (
+            np.zeros(words * min(BLOCK, len(share)), np.uint64),
+            np.empty(BLOCK, np.float32),
+            np.empty(2 * PANEL, np.float32),
+        )
+        places = items.factors, items.biases
+        for begin in share[::BLOCK]:
+            end = min(begin + BLOCK, share.stop)
+            kernels.rank_items(
+                users.ravel(), places, lists, chosen, begin, end, n, keys.ravel(), scratch
+            )
+
+    if n:
+        _spread(rank, len(chosen), len(chosen) * len(items.factors))
+    return ~keys.astype(np.uint32), _scores(keys)
+
+
+def nothing(users: int) -> Lists:
+    """Empty lists."""
+    return Lists(np.zeros(users + 1, np.uint64), np.empty(0, np.uint32))
+
+
+def lists(ratings: Ratings, user_ids: Ids, item_ids: Ids) -> Lists:
+    """What each user rated, by these ids; what is not among them is left out."""
+    users, items = ratings.recoded(user_ids, item_ids)
+    known = (users != UNKNOWN) & (items != UNKNOWN)
+    if not known.all():
+        users, items = users[known], items[known]
+    starts = np.zeros(len(user_ids) + 1, np.uint64)
+    count_codes(users, starts)
+    order = np.empty(len(users), np.uint32)
+    order_by_code(users, starts.copy(), order)
+    return Lists(starts, items[order])
+
+
+def _whole(rank: int) -> int:
+    return -(-rank // STEP) * STEP
+
+
+def _spread(work: Any, users: int, multiplications: int) -> None:
+    """Does shares of the work on as many cores as it is worth."""
+    threads = min(usable_cores(), multiplications // WORTH)
+    if threads < 2:
+        work(range(users))
+        return
+    blocks = -(-users // BLOCK)
+    size = min(MOST_BLOCKS, -(-blocks // (SHARES * threads))) * BLOCK
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, (range(users)[at : at + size] for at in range(0, users, size))))
+
+
+def _scores(keys: npt.NDArray[np.uint64]) -> Floats:
+    ordered = (keys >> np.uint64(32)).astype(np.uint32)
+    sign = np.uint32(SIGN)
+    return np.where(ordered & sign, ordered ^ sign, ~ordered).view(np.float32)
