@@ -3,7 +3,8 @@
 # make check            formatter, linter, type checker
 # make speed            ours beside scikit-learn's, at the size that the README names
 # make peers            time to quality beside other trainers
-# make clean            removes .venv and what the experiments wrote
+# make peers-mf         the same for factorization: installs them in experiments/.peers first (3 GB)
+# make clean            removes .venv, the peers, and what the experiments wrote
 
 ROWS ?= 200000
 # The first of these that is new enough; or say PYTHON=...
@@ -13,7 +14,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run-experiment test test-all check format speed peers clean
+.PHONY: run-experiment test test-all check format speed peers peers-mf clean
 
 run-experiment: .venv/installed
 	$(BIN)/python experiments/run.py --rows $(ROWS)
@@ -39,6 +40,10 @@ speed: .venv/installed-dev
 peers: .venv/installed-dev
 	$(BIN)/python experiments/peers_linear.py
 
+peers-mf: .venv/installed-dev
+	$(BIN)/python experiments/peers_mf.py --install
+	$(BIN)/python experiments/peers_mf.py
+
 .venv/installed: pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "hogwild needs Python 3.11 or newer; say make PYTHON=/path/to/python" >&2; exit 1; }
 	$(PYTHON) -m venv --clear .venv
@@ -50,4 +55,4 @@ peers: .venv/installed-dev
 	@touch $@
 
 clean:
-	rm -rf .venv experiments/out .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv experiments/.peers experiments/out .mypy_cache .ruff_cache .pytest_cache
