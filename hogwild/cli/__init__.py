@@ -61,7 +61,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="hogwild", description="Train sparse linear models and factorizations, fast, on one machine."
+        prog="hogwild",
+        description="Train sparse linear models and factorizations, fast, on one machine.",
     )
     parser.add_argument("--version", action="version", version=f"hogwild {VERSION}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

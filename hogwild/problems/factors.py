@@ -7,7 +7,6 @@ row's ratings (`weighted`, as in ALS-WR: Zhou, Wilkinson, Schreiber, Pan 2008), 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,42 +18,21 @@ from hogwild.data.ratings import Ratings
 from hogwild.errors import DataError
 from hogwild.kernels import blocks as sorting_kernels
 from hogwild.kernels import factors as kernels
-from hogwild.kernels.ratings import count_codes, distances
+from hogwild.kernels.ratings import count_codes
 from hogwild.problems import losses
 from hogwild.problems.blocks import BANDS, Grid, Side, Sorting
 from hogwild.problems.factor_model import FactorModel
 from hogwild.problems.problem import Arrays, BlockProblem, Shown, Sums, Task
+from hogwild.problems.scale import FEW, Scale
 from hogwild.problems.schedules import EPOCH_SCHEDULES
 from hogwild.seeds import seed_of
 
-# Found on MovieTweetings and on synthetic ratings of several shapes and densities
-L2 = 0.5  # times the deviation of the values, over the root of the ratings that a row has
-BIAS_L2 = 0.02
-RATE = 0.09  # over the deviation of the values
-SLOWING = 0.005  # of a row's own rate, by a squared slope of the usual size
-START = 0.01  # of the deviation: the size of the first products of factors, beside biases
-LOGISTIC_LOSS = 0.6  # of a usual error
 HOPELESS = 2.0  # times the first objective: what no epoch at a good rate ends with
-FEW = 10_000  # ratings, from which sizes are seen
 
 TRAIN, TEST, HELD_OUT = "train", "test", "held_out"
 # The arrays that are learned: rows of factors, and beside each row its bias and its own rate
 SIDES = ("user_sides", "item_sides")
 LEARNED = ("users", "user_sides", "items", "item_sides", "mean")
-
-
-@dataclass(frozen=True)
-class Scale:
-    """The sizes of things, by which rates, penalties and the first factors are chosen.
-
-    mean: what scores are counted from. deviation: how far values lie from their mean. loss: about
-    that of an error of this size. length: about the squared length of a row of factors.
-    """
-
-    mean: float
-    deviation: float
-    loss: float
-    length: float
 
 
 class FactorProblem(BlockProblem):
@@ -88,11 +66,11 @@ class FactorProblem(BlockProblem):
         self.units = self.work = len(self._ratings)
         self._loss = losses.factor_code(config.loss_name)
         values = {data: _targets(some, config.loss_name) for data, some in sets.items()}
-        self._scale = _scale(values[TRAIN], config)
-        self._average = _average_and_deviation(values[TRAIN])[0]
-        self._l2 = self._usual_l2() if config.l2 is None else config.l2
-        usual_bias_l2 = BIAS_L2 * self._scale.loss / self._scale.deviation**2
-        self._bias_l2 = usual_bias_l2 if config.bias_l2 is None else config.bias_l2
+        self._scale = Scale.of(values[TRAIN], config)
+        ratings_a_row = self.units / math.sqrt(ratings.shape[0] * ratings.shape[1])
+        usual = self._scale.l2(ratings_a_row) * (1.0 if config.weighted else ratings_a_row)
+        self._l2 = usual if config.l2 is None else config.l2
+        self._bias_l2 = self._scale.bias_l2 if config.bias_l2 is None else config.bias_l2
         self._width = kernels.width_of(config.rank)
         users, items = ratings.shape
         # A row more on each side, of zeros: for whoever is unknown in a test
@@ -108,19 +86,12 @@ class FactorProblem(BlockProblem):
             kernels.evaluator(self._width, self._loss),
         )
         self.hopeless = HOPELESS * (self._first_loss(values[TRAIN]) + self._first_penalty())
-        self.hopeless += 0.1 * self._scale.loss  # where all values are equal
+        self.hopeless += 0.5 * self._scale.loss  # where all values are equal
         self.shown = tuple(
             Shown(f"{data}_rmse", f"{data.replace('_', ' ')} RMSE", ".4f") for data in sets
         )
         self._weights: tuple[npt.NDArray[np.float32], ...] = ()
         self._once: tuple[npt.NDArray[np.float32], ...] = ()
-
-    def _usual_l2(self) -> float:
-        """The fewer ratings a row has, the less it may depart from the mean: weighted or not."""
-        users, items = self._ratings.shape
-        ratings_a_row = self.units / math.sqrt(users * items)
-        l2 = L2 * self._scale.loss / self._scale.length / math.sqrt(ratings_a_row)
-        return l2 if self.config.weighted else l2 * ratings_a_row
 
     @property
     def _bounded(self) -> bool:
@@ -134,8 +105,11 @@ class FactorProblem(BlockProblem):
         """About that of training without factors, and of the first ones."""
         some = values[:: max(1, len(values) // FEW)].astype(np.float64).tolist()
         value = losses.FACTOR_LOSSES[self.config.loss_name].value
-        at = {self._scale.mean, self._average} - ({0.0} if self.config.loss_name == "kl" else set())
-        return max(float(np.mean([value(score, given) for given in some])) for score in at or {1.0})
+        if self.config.loss_name == "kl":  # which takes no score of 0
+            scores = [self._scale.average or 1.0]
+        else:
+            scores = [self._scale.mean, self._scale.average]
+        return max(float(np.mean([value(score, given) for given in some])) for score in scores)
 
     def _first_penalty(self) -> float:
         """About that of the first factors, for each rating."""
@@ -323,14 +297,7 @@ class FactorProblem(BlockProblem):
             kernels.initialise(shared[name], shape, *drawing)
 
     def _first_factors(self) -> tuple[float, float]:
-        """The range of the first factors: their products have the right size from the start."""
-        rank, scale = self.config.rank, self._scale
-        # The product of two rows of numbers within +-a deviates by sqrt(rank) a^2 / 3
-        reach = math.sqrt(3 * START * scale.deviation / math.sqrt(rank))
-        if self.config.has_biases or self.config.loss_name == "logistic":
-            return (0.0, 2 * reach) if self._nonnegative else (-reach, reach)
-        centre = math.sqrt(max(0.0, self._average) / rank)
-        return (0.0, 2 * centre) if self._nonnegative else (centre - reach, centre + reach)
+        return self._scale.first_factors(self.config.rank, self._nonnegative)
 
     def _sides(self) -> tuple[tuple[str, str, Side], ...]:
         """The two sides: the names of their factors and of what stands beside, and their rows."""
@@ -338,8 +305,7 @@ class FactorProblem(BlockProblem):
 
     def find_rate(self) -> float:
         """A first rate: by the size of the values."""
-        scale = self._scale
-        return RATE * scale.deviation**2 / (scale.loss * scale.length)
+        return self._scale.rate
 
     def rate(self, done: int, eta0: float) -> float:
         """The rate of step number `done`."""
@@ -376,7 +342,8 @@ class FactorProblem(BlockProblem):
         total = 0.0
         for (name, sides, _), weights in zip(self._sides(), self._row_weights(), strict=True):
             total += 0.5 * self._l2 * kernels.weighted_norm(learned[name], self._width, weights)
-            total += 0.5 * self._bias_l2 * float(weights @ learned[sides][0::2] ** 2)
+            biases = learned[sides][0::2].astype(np.float64)
+            total += 0.5 * self._bias_l2 * float(weights @ biases**2)
             if self.config.l1:
                 sizes = kernels.weighted_sum(learned[name], self._width, weights)
                 total += self.config.l1 * float(sizes)
@@ -453,7 +420,7 @@ class FactorProblem(BlockProblem):
             scale.length if config.has_biases else 0.0,
             self._l2,
             self._bias_l2,
-            0.5 * SLOWING * (scale.deviation / scale.loss) ** 2 if adapts else 0.0,
+            scale.growth if adapts else 0.0,
             config.l1,
             0.0 if self._nonnegative else -np.inf,
         )
@@ -493,28 +460,3 @@ def _targets(ratings: Ratings, loss: str) -> npt.NDArray[np.float32]:
             f"{ratings.name}: rating {at + 1} is {values[at]:g}; the loss logistic takes 0 and 1"
         )
     return 2 * values - 1
-
-
-def _scale(values: npt.NDArray[np.float32], config: Config) -> Scale:
-    loss = config.loss_name
-    average, deviation = _average_and_deviation(values)
-    if loss == "logistic":
-        share = min(max((average + 1) / 2, 1e-3), 1 - 1e-3)
-        mean = math.log(share / (1 - share)) if config.has_biases else 0.0
-        return Scale(mean, deviation=1.0, loss=LOGISTIC_LOSS, length=1.0)
-    deviation = deviation or abs(average) or 1.0
-    if loss == "kl":
-        length = average or 1.0
-        return Scale(0.0, deviation, deviation**2 / length, length)
-    mean = average if config.has_biases else 0.0
-    if loss == "absolute" and config.has_biases:
-        mean = float(np.median(values[:: max(1, len(values) // FEW)]))
-    length = deviation if config.has_biases else math.hypot(deviation, average)
-    return Scale(mean, deviation, deviation if loss == "absolute" else deviation**2, length)
-
-
-def _average_and_deviation(values: npt.NDArray[np.float32]) -> tuple[float, float]:
-    size, first = len(values), values[0]
-    distance, squares = distances(values, first)
-    variance = squares / size - (distance / size) ** 2
-    return float(first) + distance / size, math.sqrt(max(0.0, variance))

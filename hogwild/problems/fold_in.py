@@ -188,12 +188,13 @@ def _logistic(values: Doubles, scores: Doubles) -> Bend:
 
 
 def _divergence(values: Doubles, scores: Doubles) -> Bend:
-    bends = np.maximum(scores, FAINTEST)
+    least = np.where(values > 0, FAINTEST * values, 1.0)  # of 0, the divergence is the score itself
 
     def total(s: Doubles) -> float:
-        c = np.maximum(s, FAINTEST)
+        c = np.maximum(s, least)
         return float((c - values * np.log(c) + (1 - values / c) * (s - c)).sum())
 
+    bends = np.maximum(scores, least)
     return Bend(total, 1 - values / bends, values / bends**2)
 
 

@@ -16,8 +16,8 @@ Scalar = Callable[[float, float], float]
 
 # Below this margin the exponential loss goes on as its tangent (exp(50) is 5e21): no overflow
 STEEPEST = -50.0
-# Below this score (or a tenth of the target) the Kullback-Leibler divergence goes on as its tangent
-FAINTEST = 0.01
+# Below this share of the target the Kullback-Leibler divergence of a score goes on as its tangent
+FAINTEST = 0.1
 
 
 @dataclass(frozen=True)
@@ -122,14 +122,14 @@ def absolute_slope(score: float, target: float) -> float:
 def divergence(score: float, target: float) -> float:
     if target <= 0.0:
         return score - target
-    bend = max(score, min(FAINTEST, 0.1 * target))
+    bend = max(score, FAINTEST * target)
     tangent = (1.0 - target / bend) * (score - bend)
     return target * math.log(target / bend) - target + bend + tangent
 
 
 @inline
 def divergence_slope(score: float, target: float) -> float:
-    return 1.0 - target / max(score, min(FAINTEST, 0.1 * target)) if target > 0.0 else 1.0
+    return 1.0 - target / max(score, FAINTEST * target) if target > 0.0 else 1.0
 
 
 def _sigmoid(score: Any) -> Any:
@@ -162,7 +162,7 @@ FACTOR_LOSSES: dict[str, Loss] = {
     "absolute": Loss("|score - target|", absolute, absolute_slope),
     "logistic": LOSSES["logistic"],
     "kl": Loss(
-        "target log(target / score) - target + score, straight below 0.01 and below target / 10",
+        "target log(target / score) - target + score, straight below target / 10",
         divergence,
         divergence_slope,
     ),

@@ -304,7 +304,7 @@ def objective(model: FactorModel, codes: Any, values: Any, x: Any) -> float:
         "squared": lambda s, v: (s - v) ** 2 / 2,
         "absolute": lambda s, v: abs(s - v),
         "logistic": lambda s, v: np.logaddexp(0, -(2 * v - 1) * s),
-        "kl": lambda s, v: v * np.log(v / s) - v + s if (s > 0.01).all() else np.inf,
+        "kl": lambda s, v: v * np.log(v / s) - v + s if (s > v / 10).all() else np.inf,
     }[model.loss](scores.astype(float), values)
     p, b = x[:-1].astype(float), float(x[-1])
     penalty = (
@@ -474,7 +474,7 @@ def test_evaluation_is_the_formula(loss: str) -> None:
     ratings = Ratings([f"u{k}" for k in codes[0]], 100 + 3 * codes[1], values)
     found = model.evaluate(ratings)
     scores = all_scores(model)[codes]
-    c = np.maximum(scores, 0.01)
+    c = np.maximum(scores, np.where(values > 0, values / 10, 1))
     known = np.where(values > 0, values * np.log(np.maximum(values, 1e-9) / c), 0)
     losses = {
         "squared": (scores - values) ** 2 / 2,

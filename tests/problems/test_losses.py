@@ -5,8 +5,18 @@ import pytest
 from numba import types
 
 from hogwild.kernels.compile import kernel
-from hogwild.problems.losses import LOSSES, code, slope_of, value_of
-from tests import reference
+from hogwild.problems.losses import (
+    FACTOR_LOSSES,
+    FAINTEST,
+    LOSSES,
+    code,
+    factor_code,
+    factor_slope_of,
+    factor_value_of,
+    slope_of,
+    value_of,
+)
+from tests import reference, reference_factors
 
 TARGETS = (-1.0, 1.0)
 KINKS = np.array([-50.0, -1.0, 0.0, 1.0])  # where some loss or other has one
@@ -134,3 +144,93 @@ def test_odds_are_those_at_which_the_score_is_the_best(name):
     inside = (p > 0) & (p < 1)
     assert inside.any()
     np.testing.assert_allclose((p * up + (1 - p) * down)[inside], 0, atol=1e-12)
+
+
+# Losses of factorization: of a score and a value
+
+
+@kernel(types.float64(types.int64, types.float64, types.float64))
+def compiled_factor_value(loss, score, target):
+    return factor_value_of(loss, score, target)
+
+
+@kernel(types.float64(types.int64, types.float64, types.float64))
+def compiled_factor_slope(loss, score, target):
+    return factor_slope_of(loss, score, target)
+
+
+# Targets that a loss takes; those of the divergence around where its tangent begins, too
+GIVEN = {"squared": (-3.0, 0.0, 4.5), "absolute": (-3.0, 0.0, 4.5), "logistic": (-1.0, 1.0)}
+GIVEN["kl"] = (0.0, FAINTEST / 20, FAINTEST, 10 * FAINTEST, 0.5, 4.5, 1e6)
+PAIRS = [(name, target) for name, targets in GIVEN.items() for target in targets]
+FACTOR_SCORES = np.concatenate(
+    [np.linspace(-6.013, 6.017, 61), FAINTEST * np.array([-1.0, 0.013, 0.3, 0.97, 1.02, 3.0])]
+)
+
+
+def test_every_loss_of_factorization_is_tested_here():
+    assert GIVEN.keys() == FACTOR_LOSSES.keys() == reference_factors.LOSSES.keys()
+
+
+@pytest.mark.parametrize(("name", "target"), PAIRS)
+def test_the_slope_of_a_factor_loss_is_its_derivative(name, target):
+    value, slope = FACTOR_LOSSES[name].value, FACTOR_LOSSES[name].slope
+    for score in FACTOR_SCORES:
+        h = 1e-6 * max(1e-4, abs(score))
+        rise = value(score + h, target) - value(score - h, target)
+        rounding = 1e-15 * max(1, abs(value(score, target))) / h
+        expected = slope(float(score), target)
+        assert rise / (2 * h) == pytest.approx(expected, rel=1e-4, abs=1e-6 + rounding), score
+
+
+@pytest.mark.parametrize(("name", "target"), PAIRS)
+def test_a_factor_loss_is_the_naive_one_and_compiled_the_same(name, target):
+    for number, compiled in enumerate((compiled_factor_value, compiled_factor_slope)):
+        function = (FACTOR_LOSSES[name].value, FACTOR_LOSSES[name].slope)[number]
+        expected = reference_factors.LOSSES[name][number](FACTOR_SCORES, target)
+        found = at(function, FACTOR_SCORES, target)
+        np.testing.assert_allclose(found, expected, 1e-9, 1e-9 * abs(target) + 1e-15)
+        for score in FACTOR_SCORES:
+            mine = compiled(factor_code(name), float(score), target)
+            assert mine == pytest.approx(function(float(score), target), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize(("name", "target"), PAIRS)
+def test_a_factor_loss_is_convex_and_least_at_its_target(name, target):
+    value, slope = FACTOR_LOSSES[name].value, FACTOR_LOSSES[name].slope
+    scores = np.sort(np.append(FACTOR_SCORES, target))
+    values, slopes = at(value, scores, target), at(slope, scores, target)
+    tangents = values[:, None] + slopes[:, None] * (scores[None, :] - scores[:, None])
+    rounding = 1e-12 * (1 + np.abs(tangents) + np.abs(values[:, None]))
+    assert np.all(values[None, :] >= tangents - rounding)
+    if name == "logistic":  # never satisfied
+        assert np.all(slopes * target < 0)
+        return
+    allowed = scores >= 0 if name == "kl" else np.full(len(scores), True)  # as kl's scores are
+    assert value(target, target) == 0
+    assert np.all(values[allowed] >= -1e-12 * abs(target))
+    assert np.all(slopes[allowed & (scores < target)] < 0)
+    assert np.all(slopes[scores > target] > 0)
+
+
+@pytest.mark.parametrize(("name", "target"), PAIRS)
+@pytest.mark.parametrize("score", EXTREMES)
+@pytest.mark.filterwarnings("error")
+def test_extreme_scores_of_factors_neither_overflow_nor_warn(name, target, score):
+    with np.errstate(all="raise"):
+        for function in (FACTOR_LOSSES[name].value, FACTOR_LOSSES[name].slope):
+            assert np.isfinite(function(score, target))
+
+
+@pytest.mark.parametrize("target", [0.5, 4.5, 1e6])
+def test_the_divergence_is_kullbacks_where_scores_are_not_faint(target):
+    for score in (0.1 * target, 0.5 * target, target, 3 * target):
+        expected = target * np.log(target / score) - target + score
+        assert FACTOR_LOSSES["kl"].value(score, target) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("target", [1e-3, 1.0, 1e3])
+def test_a_divergences_slope_is_bounded_however_faint_the_score(target):
+    slopes = at(FACTOR_LOSSES["kl"].slope, [0.0, -1.0, 1e-30], target)
+    assert len(set(slopes)) == 1
+    assert slopes[0] == pytest.approx(1 - 1 / FAINTEST)

@@ -1,0 +1,96 @@
+"""The sizes of things in a factorization: rates, penalties and first factors are chosen by them.
+
+What is chosen changes with the unit of the ratings as it should: in cents or in euros, the model is
+the same.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.config import Config
+from hogwild.kernels.ratings import distances
+
+# Found on MovieTweetings and on synthetic ratings of several shapes and densities
+L2 = 0.5  # times the deviation of the values, over the root of the ratings that a row has
+BIAS_L2 = 0.02
+RATE = 0.09  # over the deviation of the values
+SLOWING = 0.005  # of a row's own rate, by a squared slope of the usual size
+START = 0.01  # of the deviation: the size of the first products of factors, beside a mean
+LOGISTIC_LOSS = 0.6  # of a usual error
+FEW = 10_000  # ratings, from which a size is seen
+
+
+class Scale(NamedTuple):
+    """The sizes of things.
+
+    Attributes:
+        mean: what scores are counted from.
+        average: the mean of the values.
+        deviation: how far the values lie from it.
+        loss: about that of an error of this size.
+        length: about the squared length of a row of factors.
+    """
+
+    mean: float
+    average: float
+    deviation: float
+    loss: float
+    length: float
+
+    @classmethod
+    def of(cls, values: npt.NDArray[np.float32], config: Config) -> "Scale":
+        """The sizes that go with these values (of the loss logistic: -1 and 1)."""
+        loss = config.loss_name
+        average, deviation = _average_and_deviation(values)
+        if loss == "logistic":
+            share = min(max((average + 1) / 2, 1e-3), 1 - 1e-3)
+            odds = math.log(share / (1 - share))
+            return cls(odds if config.has_biases else 0.0, average, 1.0, LOGISTIC_LOSS, 1.0)
+        deviation = deviation or abs(average) or 1.0
+        if loss == "kl":
+            length = average or 1.0
+            return cls(0.0, average, deviation, deviation**2 / length, length)
+        usual = deviation if loss == "absolute" else deviation**2
+        if not config.has_biases:
+            return cls(0.0, average, deviation, usual, math.hypot(deviation, average))
+        mean = average
+        if loss == "absolute":
+            mean = float(np.median(values[:: max(1, len(values) // FEW)]))
+        return cls(mean, average, deviation, usual, deviation)
+
+    def l2(self, ratings_a_row: float) -> float:
+        """A penalty, counted by ratings: the fewer a row has, the less it may depart from 0."""
+        return L2 * self.loss / self.length / math.sqrt(ratings_a_row)
+
+    @property
+    def bias_l2(self) -> float:
+        """A penalty of the biases."""
+        return BIAS_L2 * self.loss / self.deviation**2
+
+    @property
+    def rate(self) -> float:
+        """A first rate."""
+        return RATE * self.deviation**2 / (self.loss * self.length)
+
+    @property
+    def growth(self) -> float:
+        """By how much a squared slope slows a row down; see `kernels/factors.py`."""
+        return 0.5 * SLOWING * (self.deviation / self.loss) ** 2
+
+    def first_factors(self, rank: int, nonnegative: bool) -> tuple[float, float]:
+        """The range of the first factors: their products have the right size from the start."""
+        # The product of two rows of numbers within +-a deviates by sqrt(rank) a^2 / 3
+        reach = math.sqrt(3 * START * self.deviation / math.sqrt(rank))
+        # Where scores are not counted from a mean, it is for the products to have it
+        centre = 0.0 if self.mean else math.sqrt(max(0.0, self.average) / rank)
+        return (0.0, 2 * max(centre, reach)) if nonnegative else (centre - reach, centre + reach)
+
+
+def _average_and_deviation(values: npt.NDArray[np.float32]) -> tuple[float, float]:
+    size, first = len(values), values[0]
+    distance, squares = distances(values, first)
+    variance = squares / size - (distance / size) ** 2
+    return float(first) + distance / size, math.sqrt(max(0.0, variance))
