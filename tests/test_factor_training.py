@@ -632,6 +632,7 @@ def test_a_later_epoch_that_goes_wrong_is_done_again(ratings, monkeypatch):
     with pytest.warns(hogwild.HogwildWarning, match="in epoch 3 the objective got worse"):
         result = train(ratings, epochs=5)
     assert [row["epoch"] for row in result.trace] == [1, 2, 3, 4, 5]
+    assert result.state.steps == 5 * len(ratings)
     for mine, theirs in zip(result.trace, plain.trace, strict=False):
         assert mine["objective"] == theirs["objective"]
     monkeypatch.undo()

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
@@ -46,10 +47,23 @@ def read_now(typing_context, array, index):  # type: ignore[no-untyped-def]
     return types.int64(array, types.uintp), emit
 
 
-@kernel(types.int64(writable(types.int64), types.uintp))
-def take_next(words: Any, place: Any) -> Any:
-    """Adds one to a word, and gives what stood there before: to each that asks another number."""
-    return add_to(words, place, 1)
+@kernel(types.void(writable(types.int64), types.uintp))
+def add_one(words: Any, place: Any) -> None:
+    """Adds one to a word, whoever else does."""
+    add_to(words, place, 1)
+
+
+@kernel(types.int64(writable(types.int64), types.uintp, types.uintp, types.uintp))
+def claim_one(words: Any, first: Any, count: Any, start: Any) -> Any:
+    """Makes 1 of a word that is 0, among so many: the next from `start` on, and round; -1 if none.
+
+    Of several that try at once, each gets another.
+    """
+    for k in range(U(0), count):
+        place = (start + k) % count
+        if replace_if(words, first + place, 0, 1):
+            return np.int64(place)
+    return np.int64(-1)
 
 
 @kernel(types.boolean(writable(types.int64), types.uintp, types.int64, types.int64))

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hogwild.kernels.atomic import claim, take_next, wait_for
+from hogwild.kernels.atomic import add_one, claim, claim_one, wait_for
 from hogwild.parallel.memory import Arrays
 
 Work = Callable[[int, str, tuple[Any, ...]], Any]
@@ -21,7 +21,7 @@ Tick = Callable[[], None]
 
 TICK = 0.05  # seconds between two looks at the clock, the display and the workers' health
 SLOT = 8  # 64-bit words from one counter to the next: a cache line each
-PHASES = 64  # that an epoch may have, at most
+TASKS = 64  # of an epoch, in all its phases, at most
 
 
 class Control:
@@ -38,7 +38,7 @@ class Control:
         self.workers = workers
         self.clear()
         if workers > 1:
-            for kernel in (claim, take_next, wait_for):
+            for kernel in (add_one, claim, claim_one, wait_for):
                 kernel.compiled  # noqa: B018  before any process is forked
         # Called by work between its pieces, by those workers that have something to look after
         self.between: Tick = lambda: None
@@ -48,15 +48,14 @@ class Control:
         """The shared arrays that a control needs."""
         slots = (workers * SLOT, np.int64)
         one = (SLOT, np.int64)
-        phases = (PHASES * SLOT, np.int64)
         return {
             "stop": one,
             "moments": one,
             "claimed": one,
             "steps": slots,
             "at_work": slots,
-            "tasks_taken": phases,
-            "tasks_finished": phases,
+            "tasks_taken": (TASKS, np.int64),
+            "tasks_finished": (TASKS * SLOT, np.int64),
         }
 
     def stop(self) -> None:
@@ -117,17 +116,22 @@ class Control:
         self._moments[1 + late] += mine
         self._claimed[0] = 0
 
-    def take(self, phase: int) -> int:
-        """The number of a task of a phase that nobody has taken: 0, 1, 2, ... without an end."""
-        if self.workers == 1:
-            self._taken[phase * SLOT] += 1
-            return int(self._taken[phase * SLOT]) - 1
-        return int(take_next(self._taken, phase * SLOT))
+    def take(self, phase: int, tasks: int, rank: int) -> int:
+        """The number of a task of a phase that nobody has taken, or -1: first of a worker's own.
+
+        Each has a share of the tasks of its own, so that what these touch stays in its cache.
+        """
+        start = rank * tasks // self.workers
+        if self.workers > 1:
+            return int(claim_one(self._taken, phase * tasks, tasks, start))
+        free = np.flatnonzero(self._taken[phase * tasks : (phase + 1) * tasks] == 0)
+        self._taken[phase * tasks + free[:1]] = 1
+        return int(free[0]) if len(free) else -1
 
     def finish_task(self, phase: int) -> None:
         """Says that a task of a phase is done."""
         if self.workers > 1:
-            take_next(self._finished, phase * SLOT)
+            add_one(self._finished, phase * SLOT)
 
     def all_finished(self, phase: int, tasks: int, looks: int) -> bool:
         """Whether all tasks of a phase are done; looks so many times, at most, until they are."""

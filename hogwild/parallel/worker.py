@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.parallel.memory import Arrays
-from hogwild.parallel.strategies import STRATEGIES
+from hogwild.parallel.strategies import STRATEGIES, Phase
 from hogwild.parallel.team import Control
 from hogwild.problems.problem import BlockProblem, Problem, RowProblem
 from hogwild.problems.schedules import Clock
@@ -159,7 +159,7 @@ class BlockWorker(Worker):
         losses = []
         done = 0
         for number, tasks in enumerate(phases):
-            while self._control.goes_on() and (mine := self._control.take(number)) < len(tasks):
+            while self._control.goes_on() and (mine := self._take(number, tasks)) >= 0:
                 units, loss = self._problem.learn(self._shared, tasks[mine], part.epoch, part.eta0)
                 losses.append((number * len(tasks) + mine, loss))
                 done += units
@@ -169,6 +169,9 @@ class BlockWorker(Worker):
                 self._wait_for_all(number, len(tasks))
         self._control.finish(self._rank)
         return losses
+
+    def _take(self, number: int, tasks: Phase) -> int:
+        return self._control.take(number, len(tasks), self._rank)
 
     def _wait_for_all(self, number: int, tasks: int) -> None:
         began = time.monotonic()

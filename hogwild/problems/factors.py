@@ -343,7 +343,8 @@ class FactorProblem(BlockProblem):
         for (name, sides, _), weights in zip(self._sides(), self._row_weights(), strict=True):
             total += 0.5 * self._l2 * kernels.weighted_norm(learned[name], self._width, weights)
             biases = learned[sides][0::2].astype(np.float64)
-            total += 0.5 * self._bias_l2 * float(weights @ biases**2)
+            # No product of numpy: its threads would go on spinning where our workers work
+            total += 0.5 * self._bias_l2 * float(np.sum(weights * biases**2))
             if self.config.l1:
                 sizes = kernels.weighted_sum(learned[name], self._width, weights)
                 total += self.config.l1 * float(sizes)

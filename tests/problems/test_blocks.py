@@ -106,9 +106,9 @@ def test_with_many_ratings_a_block_fits_into_the_cache(shape, row_bytes):
     assert rather_few.blocks <= most or rather_few.users.height == MOST_ROWS
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [*SHAPES, (20_000, 9_000)])
 def test_tasks_are_all_blocks_once_and_share_no_strip_with_another_band(shape):
-    grid = grid_of(shape, 10**6, 1032)
+    grid = grid_of(shape, 10**8, 1032)
     visited = []
     for user_band in range(BANDS):
         for item_band in range(BANDS):

@@ -12,6 +12,7 @@ from hogwild.parallel.strategies import diagonals
 from hogwild.problems.blocks import BANDS
 from hogwild.problems.factors import FactorProblem
 from hogwild.problems.losses import FACTOR_LOSSES
+from hogwild.problems.schedules import EPOCH_SCHEDULES
 from tests import reference_factors as reference
 
 Ratings = hogwild.Ratings
@@ -275,6 +276,40 @@ def test_the_unit_of_the_values_makes_no_difference(loss, scale):
     ]
     one, other = (result.trace[-1]["held_out_rmse"] for result in found)
     assert other == pytest.approx(scale * one, rel=0.03)
+
+
+def test_the_divergences_factors_are_never_below_0_whatever_the_values():
+    """Most values are 0, which draws scores down."""
+    ratings = ratings_for("kl")
+    values = np.where(np.arange(len(ratings)) % 10, np.float32(0), ratings.values)
+    ids = ratings.user_ids, ratings.item_ids
+    some = Ratings.from_codes(ratings.users, ratings.items, values, *ids)
+    result = hogwild.train(some, loss="kl", rank=6, workers=1, epochs=5, l2=0.0)
+    assert result.header["chosen"]["nonnegative"] is True
+    for factors in (result.model.user_factors, result.model.item_factors):
+        assert factors.min() >= 0
+
+
+def test_rates_of_rows_go_down_by_the_formula_of_a_schedule_that_adapts():
+    """With slopes of -1 or 1 a row's own rate tells how many they were."""
+    ratings = ratings_for("squared")
+    for schedule in EPOCH_SCHEDULES:
+        result = hogwild.train(
+            ratings,
+            loss="absolute",
+            schedule=schedule,
+            eta0=1e-9,
+            epochs=1,
+            workers=1,
+            biases=False,
+        )
+        rates = result.state.weights["user_sides"][1::2]
+        if not EPOCH_SCHEDULES[schedule].adapts:
+            assert (rates == 1).all()
+            continue
+        counts = np.bincount(ratings.users, minlength=150)
+        growth = FactorProblem(ratings, None, config(loss="absolute", biases=False))._scale.growth
+        np.testing.assert_allclose(rates, (1 + 2 * growth * counts) ** -0.5, 1e-2)
 
 
 # What is refused, and what is told
