@@ -1,7 +1,7 @@
 # make run-experiment   install, generate data, train, show results   (ROWS=... for more rows)
 # make test             the tests        make test-all   the slow ones too
 # make check            formatter, linter, type checker
-# make speed            ours beside scikit-learn's, at the size that the README names
+# make speed            every speed that the README names, at its size
 # make peers            time to quality beside other trainers
 # make peers-mf         the same for factorization: installs them in experiments/.peers first (3 GB)
 # make clean            removes .venv, the peers, and what the experiments wrote
@@ -36,6 +36,7 @@ format: .venv/installed-dev
 
 speed: .venv/installed-dev
 	$(BIN)/python experiments/speed.py
+	$(BIN)/python experiments/speed_factors.py
 
 peers: .venv/installed-dev
 	$(BIN)/python experiments/peers_linear.py

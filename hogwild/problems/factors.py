@@ -2,7 +2,8 @@
 
 The objective is the mean over the ratings of loss(score, value), plus 1 / ratings times the sum
 over users and items of w (l2/2 |p|^2 + l1 |p|_1 + bias_l2/2 b^2), where w is the number of the
-row's ratings (`weighted`, as in ALS-WR: Zhou, Wilkinson, Schreiber, Pan 2008), or 1.
+row's ratings (`weighted`, as in ALS-WR: Zhou, Wilkinson, Schreiber, Pan 2008), or else 1, for
+whoever has any.
 """
 
 import math
@@ -92,6 +93,7 @@ class FactorProblem(BlockProblem):
         )
         self._weights: tuple[npt.NDArray[np.float32], ...] = ()
         self._once: tuple[npt.NDArray[np.float32], ...] = ()
+        self._begun: dict[str, npt.NDArray[np.bool_]] = {}  # whose factors came with a model
 
     @property
     def _bounded(self) -> bool:
@@ -252,6 +254,8 @@ class FactorProblem(BlockProblem):
                 f"the model to go on from is of rank {start.rank} and for the loss {start.loss}: "
                 f"give these, not {self.config.rank} and {self.config.loss_name}"
             )
+        if not self.config.has_biases and (start.user_biases.any() or start.item_biases.any()):
+            raise DataError("the model to go on from has biases: leave out biases=False")
         shared["mean"][0] = start.mean
         known = (
             (start.user_ids, start.user_factors, start.user_biases),
@@ -266,6 +270,7 @@ class FactorProblem(BlockProblem):
             rows = side.rows[:-1][found]
             shared[name].reshape(-1, self._width)[rows, : start.rank] = factors[codes[found]]
             shared[sides][0::2][rows] = biases[codes[found]]
+            self._begun[name] = found
         self.hopeless = max(self.hopeless, HOPELESS * (self.hopeless + self._penalty(shared)))
 
     def stage(self, shared: Arrays, stage: str, part: int, parts: int) -> None:
@@ -375,6 +380,11 @@ class FactorProblem(BlockProblem):
         about["penalty"] = self._penalty(learned)
         found = self.state(learned)
         factors = [found[name].reshape(-1, self.config.rank) for name in ("users", "items")]
+        for matrix, (name, _, side), counts in zip(
+            factors, self._sides(), self._row_weights(), strict=True
+        ):
+            # Whoever has no rating has the factors that were drawn, and those say nothing
+            matrix[(counts[side.rows[:-1]] == 0) & ~self._begun.get(name, np.False_)] = 0
         biases = [found[sides][0::2] for sides in SIDES]
         ids = self._ratings.user_ids, self._ratings.item_ids
         mean, loss = float(found["mean"][0]), self.config.loss_name

@@ -139,11 +139,15 @@ def test_a_phase_of_strata_shares_no_band_and_an_epoch_has_all_tasks(bands, epoc
     assert sorted(tasks) == every
 
 
-@pytest.mark.parametrize("phases", [any_order, diagonals])
-def test_the_order_of_the_tasks_is_another_in_every_epoch_and_for_every_seed(phases):
-    found = [phases(BANDS, seed, epoch) for seed in range(4) for epoch in range(4)]
-    assert found == [phases(BANDS, seed, epoch) for seed in range(4) for epoch in range(4)]
-    assert sum(a == b for n, a in enumerate(found) for b in found[:n]) == 0
+@pytest.mark.parametrize(("phases", "orders"), [(any_order, 64), (diagonals, BANDS)])
+def test_epochs_and_seeds_differ_in_the_order_of_the_tasks_and_none_is_left_out(phases, orders):
+    """Of strata there are as many orders as bands: one for each phase to begin with."""
+    found = [str(phases(BANDS, seed, epoch)) for seed in range(8) for epoch in range(8)]
+    assert found == [str(phases(BANDS, seed, epoch)) for seed in range(8) for epoch in range(8)]
+    assert len(set(found)) == orders
+    for n in range(8):
+        assert len(set(found[8 * n : 8 * n + 8])) > 1  # the epochs of a seed
+        assert len(set(found[n::8])) > 1  # the seeds of an epoch
 
 
 @settings(max_examples=60, deadline=None)
