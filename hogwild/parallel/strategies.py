@@ -49,13 +49,13 @@ def any_order(bands: int, seed: int, epoch: int) -> list[Phase]:
 
 
 def diagonals(bands: int, seed: int, epoch: int) -> list[Phase]:
-    """As many phases as bands, from a random one on: no two tasks of one touch the same rows.
+    """As many phases as bands, in a random order: no two tasks of one touch the same rows.
 
     A worker that does neighbouring tasks finds, in the next phase, most of their rows in its cache.
     """
-    first = int(np.random.default_rng(seed_of(seed, epoch)).integers(bands))
+    order = np.random.default_rng(seed_of(seed, epoch)).permutation(bands).tolist()
     return [
-        [(band, (band + first + phase) % bands) for band in range(bands)] for phase in range(bands)
+        [(band, order[(band + phase) % bands]) for band in range(bands)] for phase in range(bands)
     ]
 
 

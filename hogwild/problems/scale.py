@@ -16,9 +16,9 @@ from hogwild.kernels.ratings import distances
 # Found on MovieTweetings and on synthetic ratings of several shapes and densities
 L2 = 0.5  # times the deviation of the values, over the root of the ratings that a row has
 BIAS_L2 = 0.02
-RATE = 0.09  # over the deviation of the values
-SLOWING = 0.005  # of a row's own rate, by a squared slope of the usual size
-START = 0.01  # of the deviation: the size of the first products of factors, beside a mean
+RATE = 0.065  # over the deviation of the values
+SLOWING = 0.0005  # of a row's own rate, by a squared slope of the usual size
+START = 0.008  # of the deviation: the size of the first products of factors, beside a mean
 LOGISTIC_LOSS = 0.6  # of a usual error
 FEW = 10_000  # ratings, from which a size is seen
 

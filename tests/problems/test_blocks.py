@@ -139,9 +139,9 @@ def test_a_phase_of_strata_shares_no_band_and_an_epoch_has_all_tasks(bands, epoc
     assert sorted(tasks) == every
 
 
-@pytest.mark.parametrize(("phases", "orders"), [(any_order, 64), (diagonals, BANDS)])
+@pytest.mark.parametrize(("phases", "orders"), [(any_order, 64), (diagonals, 64)])
 def test_epochs_and_seeds_differ_in_the_order_of_the_tasks_and_none_is_left_out(phases, orders):
-    """Of strata there are as many orders as bands: one for each phase to begin with."""
+    """Of eight bands there are 40,320 orders."""
     found = [str(phases(BANDS, seed, epoch)) for seed in range(8) for epoch in range(8)]
     assert found == [str(phases(BANDS, seed, epoch)) for seed in range(8) for epoch in range(8)]
     assert len(set(found)) == orders
