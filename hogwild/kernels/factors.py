@@ -241,25 +241,15 @@ def initialise(
             factors[first + place] = least + (greatest - least) * share
 
 
-@kernel(types.float64(FLOATS, types.uintp, FLOATS))
-def weighted_norm(factors: Any, width: Any, weights: Any) -> Any:
-    """The sum over rows of a row's weight times its squared length."""
-    found = 0.0
+@kernel(types.UniTuple(types.float64, 2)(FLOATS, types.uintp, FLOATS))
+def weighted_norms(factors: Any, width: Any, weights: Any) -> Any:
+    """Sums over the rows of a row's weight times its squared length, and times its L1 norm."""
+    squares, sizes = 0.0, 0.0
     for row in range(U(0), U(weights.size)):
-        square = ZERO
+        square, size = ZERO, ZERO
         for place in range(U(width) * row, U(width) * (row + U(1))):
             square += factors[place] * factors[place]
-        found += np.float64(square) * np.float64(weights[row])
-    return found
-
-
-@kernel(types.float64(FLOATS, types.uintp, FLOATS))
-def weighted_sum(factors: Any, width: Any, weights: Any) -> Any:
-    """The sum over rows of a row's weight times the sum of its numbers' sizes."""
-    found = 0.0
-    for row in range(U(0), U(weights.size)):
-        size = ZERO
-        for place in range(U(width) * row, U(width) * (row + U(1))):
             size += abs(factors[place])
-        found += np.float64(size) * np.float64(weights[row])
-    return found
+        squares += np.float64(square) * np.float64(weights[row])
+        sizes += np.float64(size) * np.float64(weights[row])
+    return squares, sizes

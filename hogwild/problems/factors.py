@@ -201,7 +201,7 @@ class FactorProblem(BlockProblem):
         for kernel in (
             *self._kernels,
             *(sorting_kernels.count, sorting_kernels.sort, sorting_kernels.mix),
-            *(kernels.initialise, kernels.weighted_norm),
+            *(kernels.initialise, kernels.weighted_norms),
         ):
             kernel.compiled  # noqa: B018
 
@@ -346,13 +346,11 @@ class FactorProblem(BlockProblem):
         """The penalty, for each rating."""
         total = 0.0
         for (name, sides, _), weights in zip(self._sides(), self._row_weights(), strict=True):
-            total += 0.5 * self._l2 * kernels.weighted_norm(learned[name], self._width, weights)
+            squares, sizes = kernels.weighted_norms(learned[name], self._width, weights)
+            total += 0.5 * self._l2 * squares + self.config.l1 * sizes
             biases = learned[sides][0::2].astype(np.float64)
             # No product of numpy: its threads would go on spinning where our workers work
             total += 0.5 * self._bias_l2 * float(np.sum(weights * biases**2))
-            if self.config.l1:
-                sizes = kernels.weighted_sum(learned[name], self._width, weights)
-                total += self.config.l1 * float(sizes)
         return float(total) / self.units
 
     def _row_weights(self) -> tuple[npt.NDArray[np.float32], ...]:
