@@ -114,7 +114,7 @@ class Config:
     )
     weighted: bool = option(
         True,
-        "count the penalty of a user or an item once for each of its ratings, not just once",
+        "weigh the penalty of a user or an item by the number of its ratings",
         family="factors",
     )
     nonnegative: bool = option(
@@ -201,8 +201,8 @@ class Config:
             value, family = getattr(self, known.name), known.metadata["family"]
             choices = known.metadata["choices"]
             if family not in (None, self.family) and value != known.default:
-                of = ", ".join(name for name, task in TASKS.items() if task.family == family)
-                found.append(f"{known.name}: only {of} has it; leave it out")
+                of = " or ".join(name for name, task in TASKS.items() if task.family == family)
+                found.append(f"{known.name}: it is for the task {of}; leave it out")
             elif choices in BY_FAMILY and value and value not in choices(self.family):
                 able = ", ".join(choices(self.family))
                 found.append(f"{known.name}: the task {self.task} takes {able}; not {value}")

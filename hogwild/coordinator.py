@@ -453,6 +453,9 @@ class Run:
 def choose_workers(problem: Problem, config: Config) -> tuple[int, str]:
     """How many workers a run gets, and why."""
     if config.workers is not None:
+        most = problem.most_workers
+        if config.workers > most:
+            return most, f"{config.workers} were asked for, and {most} can be at work at once"
         return config.workers, "as asked"
     cores = machine.usable_cores()
     if cores == 1:

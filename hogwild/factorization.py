@@ -107,6 +107,16 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "model_"):
             return self.fit(users, items, values)
         ratings, model = _ratings(users, items, values), self.model_
+        sides = (
+            ("users", model.user_ids, ratings.user_ids),
+            ("items", model.item_ids, ratings.item_ids),
+        )
+        for side, known, given in sides:
+            if known.are_text != given.are_text and len(given):
+                raise DataError(
+                    f"the ids of the {side} are {_kind(known)} in the model and {_kind(given)} in "
+                    f"{ratings.name}: give them in the same way"
+                )
         user_ids = model.user_ids.joined(ratings.user_ids)
         item_ids = model.item_ids.joined(ratings.item_ids)
         whole = Ratings.from_codes(
@@ -143,9 +153,9 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
             raise KeyboardInterrupt  # what was learned so far is in place
         return self
 
-    def predict(self, users: Any, items: Any = None) -> Any:
+    def predict(self, users: Any, items: Any = None, *, strict: bool = False) -> Any:
         """The rating to expect of each pair; see `FactorModel.predict`."""
-        return self._fitted().predict(users, items)
+        return self._fitted().predict(users, items, strict=strict)
 
     def recommend(self, users: Any = None, n: int = 10, *, exclude_seen: bool = True) -> Ranking:
         """The n best items for a user, several, or all, and their scores.
@@ -192,3 +202,7 @@ def _joined(before: Ratings, after: Ratings) -> Ratings:
     users = np.concatenate([before.users, after.users])
     items = np.concatenate([before.items, after.items])
     return Ratings.from_codes(users, items, None, after.user_ids, after.item_ids, name=after.name)
+
+
+def _kind(ids: Ids) -> str:
+    return "text" if ids.are_text else "numbers"

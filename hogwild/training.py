@@ -53,7 +53,7 @@ def train(
         columns: which columns of a file of ratings to read; see `load_ratings`.
         duplicates: what to do with several ratings of an item by a user; see `Ratings`.
         **options: the fields of `hogwild.Config`: task, loss, l2, epochs, workers, ... Without a
-            task, `Ratings` mean mf.
+            task, ratings (and files with the names of such) mean mf.
 
     Returns:
         The model, the reason why training stopped, and the trace. After Ctrl-C the reason is
@@ -65,13 +65,13 @@ def train(
         DivergenceError: the weights overflowed.
         WorkerError: a worker ended; its `result` has the model of the last finished epoch.
     """
-    if isinstance(data, Ratings):
+    if isinstance(data, Ratings) or (isinstance(data, str | os.PathLike) and _is_ratings(data)):
         options = {"task": "mf"} | options
     config = Config.of(options)
     for path in (model, trace):
         if path is not None:
             check_output(path)
-    files = [None if isinstance(given, Rows | Ratings) else given for given in (data, test)]
+    files = [given if isinstance(given, str | os.PathLike) else None for given in (data, test)]
     check_apart({"model": model, "trace": trace}, files)
     sets: tuple[Any, Any]
     if config.family == "factors":
@@ -119,11 +119,16 @@ def _row_sets(data: Any, test: Any, index_base: str | int) -> tuple[Rows, Rows |
     return rows, tests
 
 
+def _is_ratings(path: PathLike) -> bool:
+    """Whether a file's name says that it holds ratings."""
+    return Path(path).suffix.lower() in RATINGS_ONLY
+
+
 def _loaded_rows(data: Any, index_base: str | int) -> Rows:
     if isinstance(data, Rows):
         return data
     if isinstance(data, str | os.PathLike):
-        if Path(data).suffix.lower() in RATINGS_ONLY:
+        if _is_ratings(data):
             raise OptionError(f"task: {data} holds ratings, by its name; give the task mf")
         return load(data, index_base=index_base)
     cure = "hogwild.Rows(X, y) takes matrices"

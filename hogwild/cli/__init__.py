@@ -4,6 +4,7 @@
 """
 
 import argparse
+import dataclasses
 import importlib
 import os
 import re
@@ -78,7 +79,15 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
 
 def _with_dashes(problems: str) -> str:
     """Names options as they are typed."""
-    return re.sub(r"^(\w+):", lambda m: f"--{m[1].replace('_', '-')}:", problems, flags=re.M)
+    from hogwild.config import Config
+
+    on = [known.name for known in dataclasses.fields(Config) if known.default is True]
+
+    def typed(found: re.Match[str]) -> str:
+        name = found[1]
+        return f"--{'no-' if name in on else ''}{name.replace('_', '-')}:"
+
+    return re.sub(r"^(\w+):", typed, problems, flags=re.M)
 
 
 def _complain(text: str) -> None:

@@ -21,7 +21,7 @@ KNOWN = {
     "item": "item itemid iid movie movieid film filmid book bookid isbn track trackid song songid "
     "artist artistid album albumid product productid asin anime animeid game gameid recipe "
     "recipeid business businessid",
-    "value": "rating value score stars ratings bookrating overall weight plays playcount",
+    "value": "rating value score stars ratings bookrating overall weight plays playcount count",
 }
 ROLE_OF = {name: role for role, names in KNOWN.items() for name in names.split()}
 

@@ -88,6 +88,10 @@ def save(rows: Rows, path: str | os.PathLike[str], *, index_base: int | None = N
     Raises:
         HogwildError: the file cannot be written, or the format cannot hold the data.
     """
+    if not isinstance(rows, Rows):
+        raise DataError(
+            f"save takes hogwild.Rows, not a {type(rows).__name__}; for ratings: save_ratings"
+        )
     if index_base is None:
         index_base = rows.index_base
     if index_base not in (0, 1, None) or isinstance(index_base, bool):

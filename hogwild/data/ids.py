@@ -68,7 +68,9 @@ class Ids:
     def __len__(self) -> int:
         return self._count
 
-    def __getitem__(self, code: int) -> int | str:
+    def __getitem__(self, code: Any) -> Any:
+        if not isinstance(code, int | np.integer):  # a slice, or an array of codes or of flags
+            return self.take(np.arange(self._count)[code])
         if not 0 <= code < self._count:
             raise IndexError(f"there is no code {code}; codes go from 0 to {self._count - 1}")
         if self.are_text:

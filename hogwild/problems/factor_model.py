@@ -298,6 +298,11 @@ class FactorModel:
             raise DataError(f"exclude must be hogwild.Ratings, not a {type(ratings).__name__}")
         if self._seen is None or self._seen[0]() is not ratings:
             found = ranking.lists(ratings, self.user_ids, self.item_ids)
+            if len(ratings) and not len(found.items):
+                _warn(
+                    f"{ratings.name}: none of its {len(ratings):,} pairs is of a user and an item "
+                    "that the model knows, so none is excluded"
+                )
             self._seen = (weakref.ref(ratings), found)
         return self._seen[1]
 
@@ -333,7 +338,7 @@ class FactorModel:
         said = [f"{count:,} have an unknown {role}" for role, count in counts.items() if count]
         _warn(
             f"{name}: of {len(who):,} pairs {' and '.join(said)}; what is known of the others is "
-            "used (mean and biases)"
+            "used"
         )
 
     def _scores(self, who: Codes, what: Codes) -> Floats:

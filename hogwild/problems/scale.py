@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.config import Config
+from hogwild.errors import DataError
 from hogwild.kernels.ratings import distances
 
 # Found on MovieTweetings and on synthetic ratings of several shapes and densities
@@ -45,6 +46,8 @@ class Scale(NamedTuple):
         """The sizes that go with these values (of the loss logistic: -1 and 1)."""
         loss = config.loss_name
         average, deviation = _average_and_deviation(values)
+        if not math.isfinite(deviation**2):
+            raise DataError("the values are too large for squares of them: scale them down")
         if loss == "logistic":
             share = min(max((average + 1) / 2, 1e-3), 1 - 1e-3)
             odds = math.log(share / (1 - share))

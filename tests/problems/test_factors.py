@@ -420,7 +420,7 @@ def test_a_test_in_another_order_of_ids_is_the_same_test():
         ({"loss": "kl", "bias_l2": 0.1}, "there are no biases"),
         ({"biases": False, "bias_l2": 0.1}, "there are no biases"),
         ({"schedule": "constant", "beta": 0.9}, "beta: only the schedules"),
-        ({"intercept": False}, "intercept: only svm, logistic has it"),
+        ({"intercept": False}, "intercept: it is for the task svm or logistic"),
     ],
 )
 def test_options_that_do_not_go_are_told_with_the_cure(options, message):
