@@ -15,7 +15,7 @@ from hogwild.errors import DataError
 from hogwild.kernels.ratings import distances
 
 # Found on MovieTweetings and on synthetic ratings of several shapes and densities
-L2 = 0.5  # times the deviation of the values, over the root of the ratings that a row has
+L2 = 0.54  # times the deviation of the values, over the root of the ratings that a row has
 BIAS_L2 = 0.02
 RATE = 0.065  # over the deviation of the values
 SLOWING = 0.0005  # of a row's own rate, by a squared slope of the usual size
