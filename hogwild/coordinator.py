@@ -355,10 +355,10 @@ class Run:
         converged = self._converged(row["tracked"])
         due = every > 1 and row["epoch"] % every == 0
         if row["objective"] is None and (due or limit or converged):
-            row.update(self._evaluate())
+            found = self._evaluate()
+            row.update(found)
+            self._check_sound(found["objective"])
         target, objective = self.config.target, row["objective"]
-        if objective is not None:
-            self._check_sound(objective)
         reached = target is not None and objective is not None and objective <= target
         return "target" if reached else limit or self._over_fitted(row) or converged
 

@@ -11,7 +11,7 @@ from hogwild.config import Config
 from hogwild.coordinator import Result, Run, State, Watcher
 from hogwild.data.files import load
 from hogwild.data.ratings import Ratings
-from hogwild.data.ratings_files import load_ratings
+from hogwild.data.ratings_files import load_ratings, named_as_ratings
 from hogwild.data.rows import Labels, Rows, check_same_base
 from hogwild.errors import DataError, HogwildError, OptionError, WorkerError
 from hogwild.parallel.interrupt import Interrupt
@@ -20,7 +20,6 @@ from hogwild.problems.factor_model import FactorModel
 from hogwild.problems.problem import Problem
 from hogwild.problems.registry import PROBLEMS
 
-RATINGS_ONLY = (".csv", ".tsv", ".mtx")
 ROOM = 1 << 16  # bytes of a model file besides its weights, amply
 
 
@@ -65,7 +64,9 @@ def train(
         DivergenceError: the weights overflowed.
         WorkerError: a worker ended; its `result` has the model of the last finished epoch.
     """
-    if isinstance(data, Ratings) or (isinstance(data, str | os.PathLike) and _is_ratings(data)):
+    if isinstance(data, Ratings) or (
+        isinstance(data, str | os.PathLike) and named_as_ratings(data)
+    ):
         options = {"task": "mf"} | options
     config = Config.of(options)
     for path in (model, trace):
@@ -119,16 +120,11 @@ def _row_sets(data: Any, test: Any, index_base: str | int) -> tuple[Rows, Rows |
     return rows, tests
 
 
-def _is_ratings(path: PathLike) -> bool:
-    """Whether a file's name says that it holds ratings."""
-    return Path(path).suffix.lower() in RATINGS_ONLY
-
-
 def _loaded_rows(data: Any, index_base: str | int) -> Rows:
     if isinstance(data, Rows):
         return data
     if isinstance(data, str | os.PathLike):
-        if _is_ratings(data):
+        if named_as_ratings(data):
             raise OptionError(f"task: {data} holds ratings, by its name; give the task mf")
         return load(data, index_base=index_base)
     cure = "hogwild.Rows(X, y) takes matrices"

@@ -236,7 +236,7 @@ def test_a_run_is_the_twins_steps_in_the_order_of_the_blocks(schedule, weighted,
     for name, beside, side in problem._sides():
         rows = shared[name].reshape(side.size, -1)[:, :5].astype(float)
         sides.append(reference.Side(rows, *shared[beside].astype(float).reshape(-1, 2).T.copy()))
-    shares = None if weighted else [1 / np.fmax(n, 1.0) for n in problem._row_counts()]
+    shares = None if weighted else [1 / np.fmax(n, 1.0) for n in problem._row_counts]
     columns, user_height, item_height = problem._grid.shape
     starts, memory = shared["train_starts"].astype(int), shared["train_ratings"]
     pairs, values = memory.view(np.uint16).astype(int), memory.view(np.float32).astype(float)
@@ -552,6 +552,19 @@ def test_values_around_any_number_without_biases(ratings, shift, schedule):
     result = train(moved, biases=False, epochs=30, schedule=schedule)
     assert result.trace[-1]["train_rmse"] < 1.05 * ratings.values.std()
     assert not result.notes
+
+
+def test_a_test_of_the_same_users_and_of_other_items(ratings):
+    """The users' codes are then those of the test itself, which nobody may write to."""
+    names = [*ratings.item_ids.tolist()[1:], "nobody's"]
+    codes = np.arange(len(names), dtype=np.uint32)
+    parts = ratings.users[: len(codes)], codes, ratings.values[: len(codes)]
+    test = Ratings.from_codes(*parts, ratings.user_ids, Ids.of([str(name) for name in names])[0])
+    with pytest.warns(hogwild.HogwildWarning, match=rf": 1 of {len(codes)} ratings"):
+        result = train(ratings, test=test, epochs=2)
+        found = result.model.evaluate(test)
+    assert found["unknown"] == 1
+    assert result.trace[-1]["test_rmse"] == pytest.approx(found["rmse"], rel=1e-5)
 
 
 def test_values_below_0_without_factors_below_0(ratings):

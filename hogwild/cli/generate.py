@@ -103,13 +103,13 @@ def _write_rcv1(parsed: argparse.Namespace) -> None:
 
 
 def _write_ratings(parsed: argparse.Namespace) -> None:
-    from hogwild.data.ratings_files import save_ratings
+    from hogwild.data.ratings_files import format_to_write, save_ratings
     from hogwild.data.synthetic_ratings import movielens
 
     _check_outputs(parsed, "output", "test")
     files = [path for path in (parsed.output, parsed.test) if path is not None]
     for path in files:
-        _check_format(path)
+        format_to_write(Path(path))
     if not 0 < parsed.test_share < 1:
         raise OptionError(f"test_share: must lie between 0 and 1, not {parsed.test_share:g}")
     sizes = parsed.users, parsed.items, parsed.ratings
@@ -125,16 +125,6 @@ def _write_ratings(parsed: argparse.Namespace) -> None:
         save_ratings(part, path)
         users, items = part.shape
         print(f"{path}: {len(part):,} ratings of {items:,} items by {users:,} users")
-
-
-def _check_format(path: str) -> None:
-    """Refuses a suffix that no format of ratings has."""
-    from hogwild.data.files import format_of, suffix_of
-    from hogwild.data.ratings_files import FORMATS, OTHERWISE
-
-    if suffix_of(Path(path)) not in FORMATS:
-        raise OptionError(f"{path}: the suffix must be one of {', '.join(FORMATS)}")
-    format_of(Path(path), FORMATS, OTHERWISE)
 
 
 KINDS = {

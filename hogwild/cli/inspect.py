@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 QUANTILES = ("least", "5 %", "25 %", "median", "75 %", "95 %", "most")
 MOST_VALUES = 12  # different ratings that are shown one by one
 
-RATINGS_SUFFIXES = (".csv", ".tsv", ".dat", ".mtx")
-DOUBTFUL = ".dat"  # of these, some hold rows
+DOUBTFUL = ".dat"  # these hold ratings, mostly
 FEATURE = re.compile(rb"(?:[0-9]+|qid):[^:]*")
 BETWEEN = (b",", b";", b"::", b"\t")  # fields of ratings, beside blanks
 LOOKED_AT = 1 << 16  # bytes, in which the first line with anything in it must be
@@ -75,9 +74,10 @@ def _refuse(parsed: argparse.Namespace, are_ratings: bool) -> None:
 def _are_ratings(path: Path) -> bool:
     """Whether a file holds ratings: by its name, or else by what is in it."""
     from hogwild.data.files import suffix_of
+    from hogwild.data.ratings_files import named_as_ratings
 
     suffix = suffix_of(path)
-    if suffix in RATINGS_SUFFIXES:
+    if suffix == DOUBTFUL or named_as_ratings(path):
         return True
     if not path.is_file():  # a pipe can be read only once
         return False
@@ -89,10 +89,9 @@ def _are_ratings(path: Path) -> bool:
 def _is_doubtful(path: Path) -> bool:
     """Whether ratings were seen where there may be others."""
     from hogwild.data.files import suffix_of
+    from hogwild.data.ratings_files import FORMATS
 
-    suffix = suffix_of(path)
-    named = suffix == ".npz" or suffix in RATINGS_SUFFIXES
-    return path.is_file() and (suffix == DOUBTFUL or not named)
+    return path.is_file() and suffix_of(path) not in FORMATS
 
 
 def _arrays_are_ratings(path: Path) -> bool:

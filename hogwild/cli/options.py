@@ -50,9 +50,11 @@ def add_index_base(parser: argparse.ArgumentParser) -> None:
 
 def add_duplicates(parser: argparse.ArgumentParser) -> None:
     """For commands that learn from ratings."""
+    from hogwild.data.ratings import DUPLICATES
+
     parser.add_argument(
         "--duplicates",
-        choices=("keep", "mean", "last", "error"),
+        choices=DUPLICATES,
         default="keep",
         help="what to do with several ratings of an item by a user [keep: learn from them all]",
     )

@@ -36,6 +36,18 @@ FORMATS: dict[str, RatingsFormat] = {
 OTHERWISE: RatingsFormat = Delimited(b",")
 
 
+def named_as_ratings(path: str | os.PathLike[str]) -> bool:
+    """Whether a file's name says that it holds ratings, and nothing else."""
+    return suffix_of(Path(path)) in FORMATS.keys() - {".npz"}
+
+
+def format_to_write(path: Path) -> RatingsFormat:
+    """The format that a file's suffix names; an error where it names none."""
+    if suffix_of(path) not in FORMATS:
+        raise OptionError(f"{path}: the suffix must be one of {', '.join(FORMATS)}")
+    return format_of(path, FORMATS, OTHERWISE)
+
+
 def load_ratings(
     path: str | os.PathLike[str],
     *,
@@ -84,8 +96,6 @@ def save_ratings(ratings: Ratings, path: str | os.PathLike[str]) -> None:
         HogwildError: the file cannot be written, or the format cannot hold the data.
     """
     path = Path(path)
-    if suffix_of(path) not in FORMATS:
-        raise OptionError(f"{path}: the suffix must be one of {', '.join(FORMATS)}")
-    form = format_of(path, FORMATS, OTHERWISE)
+    form = format_to_write(path)
     with writing(path) as raw, unpacked(path, raw, "wb") as file:
         form.write(ratings, file)

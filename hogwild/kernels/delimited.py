@@ -13,7 +13,6 @@ from hogwild.kernels.primitives import U, readonly, trailing_zeros, writable
 from hogwild.kernels.text import (
     FLOAT32_LIMIT,
     MANTISSA_DIGITS,
-    MINUS,
     NEWLINE,
     POINT,
     RETURN,
@@ -22,11 +21,11 @@ from hogwild.kernels.text import (
     TAB,
     TEN,
     address_of,
-    any_number,
     append_digits,
     byte_at,
     put_byte,
     put_value,
+    quick,
     wide_nearest,
     word_at,
 )
@@ -162,17 +161,7 @@ def plain_value(begin: Any) -> Any:
     return np.float64(np.int64(w)) / TEN[places], at
 
 
-@hot
-def value_at(begin: Any) -> Any:
-    """A number in any form, and where it ends. NaN if it is one that cannot be told here."""
-    if byte_at(begin) == MINUS:
-        value, at = plain_value(begin + U(1))
-        value = -value
-    else:
-        value, at = plain_value(begin)
-    if at == U(0):
-        value, at = any_number(begin)
-    return value, at
+value_at = quick(plain_value)  # NaN if it is one that cannot be told here
 
 
 @kernel(

@@ -21,7 +21,7 @@ import numpy as np
 from numba import types
 
 from hogwild.kernels.compile import Kernel, kernel
-from hogwild.kernels.primitives import U, prefetch, random_word, readonly, writable
+from hogwild.kernels.primitives import U, prefetch, random_share, random_word, readonly, writable
 from hogwild.kernels.vectors import (
     LINE,
     alternate,
@@ -45,7 +45,6 @@ FETCHED = 2048  # numbers of a side's rows that are being fetched into the neare
 HALF = np.float32(0.5)
 ONE = np.float32(1)
 ZERO = np.float32(0)
-TWO32 = 4294967296.0
 
 FLOATS = readonly(types.float32)
 OUT = writable(types.float32)
@@ -237,7 +236,7 @@ def initialise(
         key = random_word(seed, id)
         first = U(width) * U(rows[id])
         for place in range(U(0), rank):
-            share = np.float32(np.float64(random_word(key, place) >> np.uint64(32)) / TWO32)
+            share = np.float32(random_share(random_word(key, place)))
             factors[first + place] = least + (greatest - least) * share
 
 

@@ -15,6 +15,7 @@ from numba.extending import intrinsic
 from hogwild.kernels.compile import inline
 
 U = np.uintp
+TWO32 = 4294967296.0
 
 
 def readonly(scalar: Any) -> types.Array:
@@ -68,6 +69,12 @@ def scramble(seed: Any) -> Any:
 def random_word(seed: Any, counter: Any) -> Any:
     """The word number `counter` of the sequence that `seed` names, 64 random bits: no state."""
     return scramble(np.uint64(seed) + np.uint64(counter) * np.uint64(0x9E3779B97F4A7C15))
+
+
+@inline
+def random_share(word: Any) -> Any:
+    """A number from 0 up to, but not, 1, from the upper half of a random word."""
+    return np.float64(word >> np.uint64(32)) / TWO32
 
 
 @inline

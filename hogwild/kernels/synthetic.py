@@ -10,8 +10,10 @@ from numba import types
 
 from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.primitives import (
+    TWO32,
     U,
     random_below,
+    random_share,
     random_word,
     readonly,
     scramble,
@@ -19,7 +21,6 @@ from hogwild.kernels.primitives import (
     writable,
 )
 
-TWO32 = 4294967296.0
 MOST_REPEATS = 255
 ONE = np.uint64(1)
 LOW6 = np.uint64(63)
@@ -93,7 +94,7 @@ def lean_to(word: Any, column: Any, lean: Any, pairs: Any) -> Any:
     """The column, or its opposite where that fits better with what the row leans to."""
     opposite, weights = pairs
     against = np.float64(weights[column]) * lean < 0.0
-    odds = np.float64(scramble(word) >> np.uint64(32)) / TWO32
+    odds = random_share(scramble(word))
     return np.uint64(opposite[column]) if against and odds < abs(lean) else np.uint64(column)
 
 

@@ -47,7 +47,7 @@ class Worker(ABC):
     """One worker. It is made in its own process, where it has one."""
 
     def __init__(self, problem: Problem, shared: Arrays, control: Control, rank: int) -> None:
-        self._any_problem = problem
+        self._problem = problem
         self._shared = shared
         self._control = control
         self._rank = rank
@@ -58,17 +58,17 @@ class Worker(ABC):
 
     def evaluate(self, data: str) -> npt.NDArray[np.float64]:
         """The sums over this worker's parts of a set of examples, a row for each part."""
-        first, end = share_of(self._any_problem.parts(data), self._control.workers, self._rank)
+        first, end = share_of(self._problem.parts(data), self._control.workers, self._rank)
         return np.array(
             [
-                self._any_problem.evaluate(self._shared, data, part)
+                self._problem.evaluate(self._shared, data, part)
                 for part in self._looking(range(first, end))
             ]
         )
 
     def stage(self, stage: str) -> None:
         """Does this worker's part of a stage of the preparation."""
-        self._any_problem.stage(self._shared, stage, self._rank, self._control.workers)
+        self._problem.stage(self._shared, stage, self._rank, self._control.workers)
 
     def _looking(self, parts: range) -> Iterator[int]:
         for part in parts:
@@ -80,11 +80,12 @@ class Worker(ABC):
 class RowWorker(Worker):
     """A worker that goes through its share of the rows in a random order."""
 
+    _problem: RowProblem
+
     def __init__(
         self, problem: RowProblem, shared: Arrays, control: Control, strategy: str, rank: int
     ) -> None:
         super().__init__(problem, shared, control, rank)
-        self._problem = problem
         make = STRATEGIES[strategy].make
         assert make is not None  # as `Config` has seen to
         self._sharing = make(shared, rank, control.workers)
@@ -145,11 +146,12 @@ class BlockWorker(Worker):
     phase touch the same rows.
     """
 
+    _problem: BlockProblem
+
     def __init__(
         self, problem: BlockProblem, shared: Arrays, control: Control, strategy: str, rank: int
     ) -> None:
         super().__init__(problem, shared, control, rank)
-        self._problem = problem
         phases = STRATEGIES[strategy].phases
         assert phases is not None  # as `Config` has seen to
         self._phases = phases

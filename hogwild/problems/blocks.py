@@ -2,10 +2,10 @@
 
 Users and items are renumbered at random and cut into strips of neighbours. A block is the ratings
 that a strip of users gave to a strip of items: its rows fit into a core's own cache. Bands of
-strips (BANDS each of users and of items) are what workers hold at a time: in phase f of an
-epoch, band b of the users is worked on with band b + f of the items, so that no two of a phase
-share a row (Gemulla, Nijkamp, Haas, Sismanis, KDD 2011). There are as many bands for any number of
-workers: so the outcome does not depend on it.
+strips (BANDS each of users and of items) are what workers hold at a time: in each phase of an
+epoch, every band of the users is worked on with another band of the items, so that no two of a
+phase share a row (Gemulla, Nijkamp, Haas, Sismanis, KDD 2011). There are as many bands for any
+number of workers: so the outcome does not depend on it.
 """
 
 from typing import Any

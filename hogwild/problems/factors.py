@@ -8,6 +8,7 @@ whoever has any.
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -91,8 +92,6 @@ class FactorProblem(BlockProblem):
         self.shown = tuple(
             Shown(f"{data}_rmse", f"{data.replace('_', ' ')} RMSE", ".4f") for data in sets
         )
-        self._weights: tuple[npt.NDArray[np.float32], ...] = ()
-        self._once: tuple[npt.NDArray[np.float32], ...] = ()
         self._begun: dict[str, npt.NDArray[np.bool_]] = {}  # whose factors came with a model
 
     @property
@@ -133,8 +132,8 @@ class FactorProblem(BlockProblem):
                 f"{some.name}: {unknown:,} of {len(some):,} ratings are by users or of items that "
                 "training never saw; what is known of them must do"
             )
-        for codes, ids in zip((users, items), known, strict=True):
-            codes[codes == UNKNOWN] = len(ids)
+            users = np.where(users == UNKNOWN, np.uint32(len(known[0])), users)
+            items = np.where(items == UNKNOWN, np.uint32(len(known[1])), items)
         return users, items
 
     # What the coordinator asks
@@ -204,6 +203,7 @@ class FactorProblem(BlockProblem):
             *(kernels.initialise, kernels.weighted_norms),
         ):
             kernel.compiled  # noqa: B018
+        self._shares  # noqa: B018  here, and not in each worker again
 
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
         """Sorts the ratings into their blocks, once, and draws factors, or takes given ones."""
@@ -257,6 +257,7 @@ class FactorProblem(BlockProblem):
         if not self.config.has_biases and (start.user_biases.any() or start.item_biases.any()):
             raise DataError("the model to go on from has biases: leave out biases=False")
         shared["mean"][0] = start.mean
+        first_time = not self._begun  # and not gone back to
         known = (
             (start.user_ids, start.user_factors, start.user_biases),
             (start.item_ids, start.item_factors, start.item_biases),
@@ -271,7 +272,8 @@ class FactorProblem(BlockProblem):
             shared[name].reshape(-1, self._width)[rows, : start.rank] = factors[codes[found]]
             shared[sides][0::2][rows] = biases[codes[found]]
             self._begun[name] = found
-        self.hopeless = max(self.hopeless, HOPELESS * (self.hopeless + self._penalty(shared)))
+        if first_time:
+            self.hopeless = HOPELESS * (self.hopeless + self._penalty(shared))
 
     def stage(self, shared: Arrays, stage: str, part: int, parts: int) -> None:
         """Does one of so many parts of a stage of the preparation."""
@@ -345,7 +347,7 @@ class FactorProblem(BlockProblem):
     def _penalty(self, learned: Arrays) -> float:
         """The penalty, for each rating."""
         total = 0.0
-        for (name, sides, _), weights in zip(self._sides(), self._row_weights(), strict=True):
+        for (name, sides, _), weights in zip(self._sides(), self._row_weights, strict=True):
             squares, sizes = kernels.weighted_norms(learned[name], self._width, weights)
             total += 0.5 * self._l2 * squares + self.config.l1 * sizes
             biases = learned[sides][0::2].astype(np.float64)
@@ -353,15 +355,14 @@ class FactorProblem(BlockProblem):
             total += 0.5 * self._bias_l2 * float(np.sum(weights * biases**2))
         return float(total) / self.units
 
+    @cached_property
     def _row_weights(self) -> tuple[npt.NDArray[np.float32], ...]:
         """How often the penalty of each row counts, in the order in which the rows lie."""
-        if not self._weights:
-            counts = self._row_counts()
-            if not self.config.weighted:
-                counts = tuple((count > 0).astype(np.float32) for count in counts)
-            self._weights = counts
-        return self._weights
+        if self.config.weighted:
+            return self._row_counts
+        return tuple((count > 0).astype(np.float32) for count in self._row_counts)
 
+    @cached_property
     def _row_counts(self) -> tuple[npt.NDArray[np.float32], ...]:
         found = []
         codes = self._ratings.users, self._ratings.items
@@ -379,7 +380,7 @@ class FactorProblem(BlockProblem):
         found = self.state(learned)
         factors = [found[name].reshape(-1, self.config.rank) for name in ("users", "items")]
         for matrix, (name, _, side), counts in zip(
-            factors, self._sides(), self._row_weights(), strict=True
+            factors, self._sides(), self._row_counts, strict=True
         ):
             # Whoever has no rating has the factors that were drawn, and those say nothing
             matrix[(counts[side.rows[:-1]] == 0) & ~self._begun.get(name, np.False_)] = 0
@@ -400,7 +401,7 @@ class FactorProblem(BlockProblem):
             self._blocks(shared, TRAIN, blocks),
             self._grid.shape,
             self._factors(shared),
-            self._shares(),
+            self._shares,
             self._plan(shared["mean"][0], eta0),
         )
         return int((starts[blocks + 1] - starts[blocks]).sum()), float(loss)
@@ -412,13 +413,12 @@ class FactorProblem(BlockProblem):
         ratings = shared[f"{data}_ratings"]
         return ratings.view(np.uint16), ratings.view(np.float32), shared[f"{data}_starts"], blocks
 
+    @cached_property
     def _shares(self) -> tuple[npt.NDArray[np.float32], ...]:
         """By row, one over the number of its ratings, where a penalty counts once a row."""
         if self.config.weighted:
             return (NOTHING, NOTHING)
-        if not self._once:
-            self._once = tuple(np.reciprocal(np.maximum(n, 1)) for n in self._row_counts())
-        return self._once
+        return tuple(np.reciprocal(np.maximum(count, 1)) for count in self._row_counts)
 
     def _plan(self, mean: float, rate: float) -> tuple[np.float32, ...]:
         scale, config = self._scale, self.config
