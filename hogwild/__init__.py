@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from hogwild.estimators import HogwildClassifier
     from hogwild.factorization import MatrixFactorization
+    from hogwild.parallel.pool import close_pool
     from hogwild.problems.factor_model import FactorModel
     from hogwild.problems.linear_model import LinearModel
     from hogwild.problems.registry import load_model
@@ -56,6 +57,7 @@ _HOMES = {
     "WorkerError": "errors",
     "HogwildClassifier": "estimators",
     "MatrixFactorization": "factorization",
+    "close_pool": "parallel.pool",
     "FactorModel": "problems.factor_model",
     "LinearModel": "problems.linear_model",
     "load_model": "problems.registry",
@@ -79,6 +81,7 @@ __all__ = [
     "Watcher",
     "WorkerError",
     "__version__",
+    "close_pool",
     "load",
     "load_model",
     "load_ratings",

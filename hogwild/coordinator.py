@@ -11,10 +11,10 @@ import numpy.typing as npt
 from hogwild import machine
 from hogwild.config import Config
 from hogwild.errors import DivergenceError, HogwildWarning, WorkerError
+from hogwild.interrupt import Interrupt
 from hogwild.kernels.checks import first_bad_value
-from hogwild.parallel import processes
-from hogwild.parallel.interrupt import Interrupt
-from hogwild.parallel.memory import Arrays, shared_arrays
+from hogwild.parallel import pool, processes
+from hogwild.parallel.memory import Arrays, private_arrays
 from hogwild.parallel.team import Alone, Control, Team, Threads, Tick
 from hogwild.parallel.worker import FEWEST, Part, Workers
 from hogwild.problems.problem import Problem
@@ -119,14 +119,11 @@ class Run:
     def run(self) -> Result:
         """Trains until there is a reason to stop."""
         self.problem.prepare()
-        wanted = self.problem.shared() | Control.arrays(self.workers)
         self._clock.start()
         self._eta0 = self._first_rate()
         self._rate_seconds = self._clock.seconds
-        self._shared = shared_arrays(wanted, self.workers)
-        self._control = Control(self._shared, self.workers)
         with self.late_interrupt:  # so that no worker is forked and then not known of
-            self._team = self._make_team()
+            self._gather_team()
         self._clock.stop()
         try:
             if self.late_interrupt.happened:
@@ -146,13 +143,19 @@ class Run:
             with self.late_interrupt:
                 self._team.close()
 
-    def _make_team(self) -> Team:
-        work = Workers(self.problem, self._shared, self._control, str(self.config.strategy))
-        if self.workers == 1:
-            return Alone(work, self._control)
-        if self.config.backend == "thread" or not processes.available():
-            return Threads(work, self._control)
-        return processes.Processes(work, self._control)
+    def _gather_team(self) -> None:
+        """Gets workers and memory."""
+        wanted, strategy = self.problem.shared(), str(self.config.strategy)
+        forks = self.config.backend == "process" and processes.available()
+        if self.workers > 1 and forks:
+            crew = pool.crew(self.problem, strategy, wanted, self.workers)
+            self._team, self._control, self._shared = crew, crew.control, crew.shared
+            return
+        arrays = private_arrays(wanted | Control.arrays(self.workers))
+        self._shared = {name: arrays[name] for name in wanted}
+        self._control = Control(arrays, self.workers)
+        work = Workers(self.problem, self._shared, self._control, strategy)
+        self._team = (Threads if self.workers > 1 else Alone)(work, self._control)
 
     def _first_rate(self) -> float:
         started = self._start.eta0 if self._start else None
@@ -166,7 +169,7 @@ class Run:
         self._clock.stop()
 
     def _do_stage(self, stage: str) -> None:
-        interrupt = Interrupt(self._control)
+        interrupt = Interrupt(self._control.stop)
         self._do("stage", stage, interrupt, _nothing)
         if interrupt.happened:
             raise KeyboardInterrupt
@@ -266,7 +269,7 @@ class Run:
 
     def _learn_part(self, part: Part) -> float:
         self._whole = False
-        interrupt = Interrupt(self._control)
+        interrupt = Interrupt(self._control.stop)
         answers = self._do("learn", part, interrupt, self._tick)
         with np.errstate(over="ignore", invalid="ignore"):  # told by `_check_finite`
             self._fold(part.eta0)
@@ -399,7 +402,7 @@ class Run:
         return self.problem.measured(self._shared, sums)
 
     def _sums(self, data: str) -> npt.NDArray[np.float64]:
-        interrupt = Interrupt(self._control)
+        interrupt = Interrupt(self._control.stop)
         sums = self._do("evaluate", data, interrupt, _nothing)
         if interrupt.happened:
             raise KeyboardInterrupt

@@ -14,7 +14,7 @@ from hogwild.data.ratings import Ratings
 from hogwild.data.ratings_files import load_ratings, named_as_ratings
 from hogwild.data.rows import Labels, Rows, check_same_base
 from hogwild.errors import DataError, HogwildError, OptionError, WorkerError
-from hogwild.parallel.interrupt import Interrupt
+from hogwild.interrupt import Interrupt
 from hogwild.paths import PathLike, check_apart, check_output, check_space
 from hogwild.problems.factor_model import FactorModel
 from hogwild.problems.problem import Problem

@@ -6,6 +6,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+import hogwild
+
 # For numpy, which is imported later: on busy cores its threads wait for each other, a hundred
 # times as long as the work takes
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -34,5 +36,13 @@ def forked() -> list[psutil.Process]:
 def nothing_is_left_over():
     before = shared_blocks()
     yield
+    hogwild.close_pool()
     assert not forked()
     assert not shared_blocks() - before
+
+
+@pytest.fixture(autouse=True)
+def workers_of_its_own():
+    """Each test forks its workers itself: what it replaces, they have, too."""
+    yield
+    hogwild.close_pool()

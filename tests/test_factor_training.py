@@ -700,6 +700,7 @@ def test_an_interrupt_in_an_epoch_gives_the_model_so_far(ratings, workers, backe
     assert told["objective"] == pytest.approx(
         reference.model_objective(result.model, ratings), rel=1e-4
     )
+    hogwild.close_pool()
     assert not children()
 
 
@@ -735,6 +736,7 @@ def test_an_interrupt_before_training_is_one(ratings, monkeypatch):
     monkeypatch.setattr(FactorProblem, "stage", interrupted)
     with pytest.raises(KeyboardInterrupt):
         train(ratings)
+    hogwild.close_pool()
     assert not children()
 
 
@@ -752,6 +754,7 @@ def test_a_killed_worker_ends_the_run_and_the_last_epoch_is_kept(
     ) as told:
         train(ratings, workers=3, model=path, watcher=killer, strategy=strategy)
     assert time.monotonic() - killer.when < 1.0
+    hogwild.close_pool()
     assert not children()
     result = told.value.result
     assert [row["epoch"] for row in result.trace] == [1]
@@ -766,6 +769,7 @@ def test_a_worker_killed_in_the_first_epoch_leaves_no_model(ratings, tmp_path):
     with pytest.raises(hogwild.WorkerError, match="No epoch was finished"):
         train(ratings, workers=2, model=tmp_path / "m.hog", watcher=At(kill_a_worker, 1, 0.1))
     assert not list(tmp_path.iterdir())
+    hogwild.close_pool()
     assert not children()
 
 
@@ -799,4 +803,5 @@ def test_trainings_side_by_side(ratings):
     for thread in threads:
         thread.join()
     assert found == [expected] * 4
+    hogwild.close_pool()
     assert not children()

@@ -126,6 +126,7 @@ def test_an_interrupt_in_the_middle_of_an_epoch_gives_the_model_so_far(
     assert not result.trace
     assert result.model.evaluate(rows)["objective"] < 0.99  # an untrained one has 1
     assert 0 < result.state.steps < ROWS
+    hogwild.close_pool()
     assert not children()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -335,4 +336,5 @@ def test_trainings_side_by_side_do_not_wait_for_each_other(rows: hogwild.Rows) -
         thread.join()
     assert len(seconds) == 6
     assert max(seconds) < 0.9  # a worker that has to be killed takes a second
+    hogwild.close_pool()
     assert not children()

@@ -8,8 +8,8 @@ import numpy.typing as npt
 from hogwild.data.ids import UNKNOWN, Codes, Ids
 from hogwild.data.rows import as_frozen
 from hogwild.errors import DataError, OptionError
+from hogwild.fingerprints import first_bad_index, first_bad_value
 from hogwild.kernels import ratings as kernels
-from hogwild.kernels.checks import first_bad_index, first_bad_value
 
 DUPLICATES = ("keep", "mean", "last", "error")
 MOST_IDS = UNKNOWN  # the code that stands for no id
@@ -219,7 +219,7 @@ class Ratings:
             )
         with np.errstate(over="ignore"):  # what overflows float32 is found by the check
             frozen = as_frozen(array, np.float32)
-        at = int(first_bad_value(frozen))
+        at = first_bad_value(frozen)
         if at < len(frozen):
             reason = "too large for float32" if np.isfinite(array[at]) else "not finite"
             user, item = self.user_ids[int(self.users[at])], self.item_ids[int(self.items[at])]
@@ -247,7 +247,7 @@ def _codes(codes: Any, ids: Ids, role: str, name: str) -> Codes:
     if not isinstance(codes, np.ndarray) or codes.dtype != np.uint32 or codes.ndim != 1:
         raise DataError(f"{name}: the {role}s' codes must be an array of uint32")
     frozen = as_frozen(codes, np.uint32)
-    at = int(first_bad_index(frozen, len(ids)))
+    at = first_bad_index(frozen, len(ids))
     if at < len(frozen):
         raise DataError(
             f"{name}: {role} {int(codes[at])} in the rating {at + 1:,}; "

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.errors import DataError
-from hogwild.kernels.checks import first_bad_index, first_bad_value
+from hogwild.fingerprints import first_bad_index, first_bad_value
 
 MOST_COLUMNS = 2**32
 MOST_ROWS = 2**32
@@ -258,7 +258,7 @@ def _column_indices(
             raise _index_error(int(indices[at]), at, columns, rows, name)
         return as_frozen(indices, np.uint32)
     frozen = as_frozen(indices, np.uint32)
-    at = int(first_bad_index(frozen, columns))
+    at = first_bad_index(frozen, columns)
     if at < len(frozen):
         raise _index_error(int(given[at]), at, columns, rows, name)
     return frozen
@@ -267,7 +267,7 @@ def _column_indices(
 def _row_values(values: npt.NDArray[Any], rows: Rows, name: str) -> npt.NDArray[np.float32]:
     with np.errstate(over="ignore"):  # what overflows float32 is found by the check
         frozen = as_frozen(values, np.float32)
-    at = int(first_bad_value(frozen))
+    at = first_bad_value(frozen)
     if at < len(frozen):
         given = values[at]
         reason = "is too large for float32" if np.isfinite(given) else "is not finite"

@@ -14,7 +14,7 @@ from hogwild.data.ids import Ids
 from hogwild.data.ratings import Ratings
 from hogwild.data.synthetic import alias_table, columns_by_heat, whole_number_problems
 from hogwild.errors import DataError, OptionError
-from hogwild.kernels.checks import first_bad_index
+from hogwild.fingerprints import first_bad_index
 from hogwild.kernels.primitives import random_word
 from hogwild.kernels.synthetic_ratings import (
     count_by_bin,

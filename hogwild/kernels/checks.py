@@ -6,25 +6,39 @@ import numpy as np
 from numba import types
 
 from hogwild.kernels.compile import kernel
-from hogwild.kernels.primitives import U, readonly
+from hogwild.kernels.primitives import U, readonly, writable
 
 BLOCK = 4096
+LANES = 64  # words whose fingerprints are made side by side; a divisor of BLOCK
+FACTOR = np.uint32(0x9E3779B1)  # odd, so a word that differs makes a lane differ
 
 
-@kernel(types.uintp(readonly(types.uint32), types.uint64))
-def first_bad_index(indices: Any, columns: Any) -> Any:
-    """Where the first index >= columns stands, or the array's length."""
-    size = U(indices.size)
-    for begin in range(U(0), size, U(BLOCK)):
-        end = min(begin + U(BLOCK), size)
+@kernel(types.uintp(readonly(types.uint32), types.uint32, types.uint64, writable(types.uint32)))
+def survey(words: Any, mask: Any, limit: Any, lanes: Any) -> Any:
+    """Where the first word stands that is >= limit behind the mask, or the array's length.
+
+    On the way each lane becomes a polynomial in every so-manieth word: a fingerprint of them all.
+    """
+    size = U(words.size)
+    whole = size // U(LANES) * U(LANES)
+    bad = size
+    for begin in range(U(0), whole, U(BLOCK)):
+        end = min(begin + U(BLOCK), whole)
         largest = np.uint32(0)
-        for k in range(begin, end):
-            largest = max(largest, indices[k])
-        if largest >= columns:
+        for first in range(begin, end, U(LANES)):
+            for lane in range(U(0), U(LANES)):
+                word = words[first + lane]
+                largest = max(largest, word & mask)
+                lanes[lane] = lanes[lane] * FACTOR + word
+        if largest >= limit and bad == size:
             for k in range(begin, end):
-                if indices[k] >= columns:
-                    return k
-    return size
+                if words[k] & mask >= limit:
+                    bad = min(bad, U(k))
+    for k in range(whole, size):
+        lanes[k - whole] = lanes[k - whole] * FACTOR + words[k]
+        if words[k] & mask >= limit:
+            bad = min(bad, U(k))
+    return bad
 
 
 @kernel(types.uintp(readonly(types.float32)))

@@ -18,6 +18,8 @@ import numba
 from numba.core import config as numba_config
 from numba.extending import register_jitable
 
+from hogwild.interrupt import Interrupt
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _COMPILING = threading.Lock()
@@ -123,6 +125,14 @@ class Kernel:
         return self.compiled(*arguments)
 
     def _compile(self) -> Any:
+        # An exception that comes while LLVM is at work can be lost in one of its callbacks
+        with Interrupt() as interrupt:
+            compiled = self._made()
+        if interrupt.happened:
+            raise KeyboardInterrupt
+        return compiled
+
+    def _made(self) -> Any:
         options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
         if self.fast:
             options["fastmath"] = FAST

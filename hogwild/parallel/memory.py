@@ -21,24 +21,93 @@ from hogwild.machine import available_memory
 LINE = 64  # bytes in a cache line; every array begins on one
 
 Arrays = dict[str, npt.NDArray[Any]]
+Wanted = dict[str, tuple[int, Any]]  # length and type, by name
 
 
-def shared_arrays(wanted: dict[str, tuple[int, Any]], workers: int = 2) -> Arrays:
-    """Zeroed arrays by name, of (length, dtype) each, in memory that forked workers share.
+def shared_arrays(wanted: Wanted) -> Arrays:
+    """Zeroed arrays in memory that workers share which are forked later."""
+    size = size_of(wanted)
+    return _laid_out(_claimed(size, _memfd if _has_memfd() else _anonymous), wanted)
 
-    One worker alone gets memory of this process, which the system gives in larger pages.
-    """
-    offsets = {}
-    size = 0
+
+def private_arrays(wanted: Wanted) -> Arrays:
+    """Zeroed arrays in memory of this process alone, which the system gives in larger pages."""
+    return _laid_out(_claimed(size_of(wanted), _private), wanted)
+
+
+def size_of(wanted: Wanted) -> int:
+    """Bytes that these arrays take."""
+    return sum(_room(*one) for one in wanted.values())
+
+
+class Arena:
+    """Shared memory that can grow after processes were forked, and be used again."""
+
+    def __init__(self, size: int) -> None:
+        self._descriptor = os.memfd_create("hogwild", os.MFD_CLOEXEC) if _has_memfd() else None
+        self._size = 0
+        self._block: mmap.mmap | None = None
+        try:
+            self._block = _claimed(size, self._grown if self.grows else _anonymous)
+        except BaseException:
+            self.close()
+            raise
+        self._size = size
+        self._used = 0
+
+    @property
+    def grows(self) -> bool:
+        """Whether it can be made larger."""
+        return self._descriptor is not None
+
+    @property
+    def size(self) -> int:
+        """Bytes that it has."""
+        return self._size
+
+    def arrays(self, wanted: Wanted) -> Arrays:
+        """Zeroed arrays, which take the place of those that were given out before."""
+        size = size_of(wanted)
+        if size > self._size:
+            self._block = _claimed(size, self._grown, self._size)
+            self._size = size
+        assert self._block is not None
+        np.frombuffer(self._block, np.uint8, self._used)[:] = 0
+        self._used = size
+        return _laid_out(self._block, wanted)
+
+    def attach(self, wanted: Wanted) -> Arrays:
+        """In a worker: the arrays that `arrays` made of the same."""
+        size = size_of(wanted)
+        if size > self._size:
+            assert self._descriptor is not None
+            self._block = mmap.mmap(self._descriptor, size)
+            self._size = size
+        assert self._block is not None
+        return _laid_out(self._block, wanted)
+
+    def close(self) -> None:
+        """Gives up this process' hold on it; arrays that are still used keep theirs."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+        self._descriptor = self._block = None
+
+    def _grown(self, size: int) -> mmap.mmap:
+        assert self._descriptor is not None
+        return _mapped(self._descriptor, size)
+
+
+def _laid_out(block: mmap.mmap, wanted: Wanted) -> Arrays:
+    arrays = {}
+    place = 0
     for name, (length, dtype) in wanted.items():
-        offsets[name] = size
-        size += -(-max(1, length) * np.dtype(dtype).itemsize // LINE) * LINE
-    shared = _memfd if _has_memfd() else _anonymous
-    block = _block(size, shared if workers > 1 else _private)
-    return {
-        name: np.frombuffer(block, dtype, length, offsets[name])
-        for name, (length, dtype) in wanted.items()
-    }
+        arrays[name] = np.frombuffer(block, dtype, length, place)
+        place += _room(length, dtype)
+    return arrays
+
+
+def _room(length: int, dtype: Any) -> int:
+    return int(-(-max(1, length) * np.dtype(dtype).itemsize // LINE) * LINE)
 
 
 def means() -> str:
@@ -50,12 +119,13 @@ def _has_memfd() -> bool:
     return hasattr(os, "memfd_create")
 
 
-def _block(size: int, make: Callable[[int], mmap.mmap]) -> mmap.mmap:
+def _claimed(size: int, make: Callable[[int], mmap.mmap], had: int = 0) -> mmap.mmap:
+    """A block of memory, of which so many bytes were had before."""
     available = available_memory()
     try:
         # What is kept and returned takes as much again; to claim the pages without having them
         # would get some process killed
-        if 2 * size > available:
+        if 2 * size - had > available:
             raise OSError(
                 f"with the copies that are kept {2 * size:,}; {available:,} are available"
             )
@@ -70,11 +140,15 @@ def _block(size: int, make: Callable[[int], mmap.mmap]) -> mmap.mmap:
 def _memfd(size: int) -> mmap.mmap:
     descriptor = os.memfd_create("hogwild", os.MFD_CLOEXEC)
     try:
-        # Claims the pages now: an error here, and not a fatal signal at some later write
-        os.posix_fallocate(descriptor, 0, size)
-        return mmap.mmap(descriptor, size)
+        return _mapped(descriptor, size)
     finally:
         os.close(descriptor)
+
+
+def _mapped(descriptor: int, size: int) -> mmap.mmap:
+    # Claims the pages now: an error here, and not a fatal signal at some later write
+    os.posix_fallocate(descriptor, 0, size)
+    return mmap.mmap(descriptor, size)
 
 
 def _anonymous(size: int) -> mmap.mmap:

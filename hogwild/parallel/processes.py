@@ -1,4 +1,4 @@
-"""Worker processes: forked once, kept for the run, told what to do through a pipe each.
+"""Worker processes: forked once, kept, told what to do through a pipe each.
 
 They are forked after the kernels were compiled, so they have them, and the data, without a copy.
 A child does no more than wait for commands and run compiled code on arrays: it imports nothing,
@@ -83,6 +83,14 @@ class Processes:
                 self._check(rank)
             tick()
         return answers
+
+    def all_live(self) -> bool:
+        """Whether no worker has ended, as far as can be seen without asking them."""
+        for rank, pid in enumerate(self._pids):
+            if not pid or _reap(pid)[0]:
+                self._pids[rank] = 0
+                return False
+        return True
 
     def _receive(self, rank: int, pipe: Pipe) -> Any:
         try:

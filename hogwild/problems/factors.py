@@ -20,16 +20,18 @@ from hogwild.data.ratings import Ratings
 from hogwild.errors import DataError
 from hogwild.kernels import blocks as sorting_kernels
 from hogwild.kernels import factors as kernels
+from hogwild.kernels.compile import Kernel
 from hogwild.kernels.ratings import count_codes
 from hogwild.problems import losses
 from hogwild.problems.blocks import BANDS, Grid, Side, Sorting
 from hogwild.problems.factor_model import FactorModel
 from hogwild.problems.problem import Arrays, BlockProblem, Shown, Sums, Task
-from hogwild.problems.scale import FEW, Scale
+from hogwild.problems.scale import Scale
 from hogwild.problems.schedules import EPOCH_SCHEDULES
 from hogwild.seeds import seed_of
 
 HOPELESS = 2.0  # times the first objective: what no epoch at a good rate ends with
+TRIED = 1000  # ratings, about, from which that is found
 
 TRAIN, TEST, HELD_OUT = "train", "test", "held_out"
 # The arrays that are learned: rows of factors, and beside each row its bias and its own rate
@@ -45,6 +47,7 @@ class FactorProblem(BlockProblem):
     bands = BANDS
     most_workers = BANDS
     goes_back = True
+    ours_alone = ("_ratings", "_row_counts", "_row_weights", "_begun", "notes")
 
     def __init__(self, ratings: Ratings, test: Ratings | None, config: Config) -> None:
         self.config = config
@@ -83,16 +86,20 @@ class FactorProblem(BlockProblem):
             for data, some in sets.items()
         }
         self._sorted = False
-        self._kernels = (
-            kernels.learner(self._width, self._loss, config.weighted, self._bounded),
-            kernels.evaluator(self._width, self._loss),
-        )
         self.hopeless = HOPELESS * (self._first_loss(values[TRAIN]) + self._first_penalty())
         self.hopeless += 0.5 * self._scale.loss  # where all values are equal
         self.shown = tuple(
             Shown(f"{data}_rmse", f"{data.replace('_', ' ')} RMSE", ".4f") for data in sets
         )
         self._begun: dict[str, npt.NDArray[np.bool_]] = {}  # whose factors came with a model
+
+    @property
+    def _learner(self) -> Kernel:
+        return kernels.learner(self._width, self._loss, self.config.weighted, self._bounded)
+
+    @property
+    def _evaluator(self) -> Kernel:
+        return kernels.evaluator(self._width, self._loss)
 
     @property
     def _bounded(self) -> bool:
@@ -104,7 +111,7 @@ class FactorProblem(BlockProblem):
 
     def _first_loss(self, values: npt.NDArray[np.float32]) -> float:
         """About that of training without factors, and of the first ones."""
-        some = values[:: max(1, len(values) // FEW)].astype(np.float64).tolist()
+        some = values[:: max(1, len(values) // TRIED)].astype(np.float64).tolist()
         value = losses.FACTOR_LOSSES[self.config.loss_name].value
         if self.config.loss_name == "kl":  # which takes no score of 0
             scores = [self._scale.average or 1.0]
@@ -195,15 +202,16 @@ class FactorProblem(BlockProblem):
             wanted |= sorting.shared(f"{data}_")
         return wanted | {"mean": (1, np.float32)}
 
+    def kernels(self) -> list[Kernel]:
+        """All that training will call."""
+        sorting = [sorting_kernels.count, sorting_kernels.sort, sorting_kernels.mix]
+        return [self._learner, self._evaluator, *sorting, kernels.initialise]
+
     def prepare(self) -> None:
-        """Compiles, or loads, all that the workers will call."""
-        for kernel in (
-            *self._kernels,
-            *(sorting_kernels.count, sorting_kernels.sort, sorting_kernels.mix),
-            *(kernels.initialise, kernels.weighted_norms),
-        ):
-            kernel.compiled  # noqa: B018
-        self._shares  # noqa: B018  here, and not in each worker again
+        """Does what is better done once than by each worker."""
+        super().prepare()
+        kernels.weighted_norms.compiled  # noqa: B018
+        self._shares  # noqa: B018
 
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
         """Sorts the ratings into their blocks, once, and draws factors, or takes given ones."""
@@ -397,7 +405,7 @@ class FactorProblem(BlockProblem):
         """Learns from a task's ratings: how many they are, and the sum of the losses met."""
         blocks = self._grid.task(*task)
         starts = shared["train_starts"]
-        loss = self._kernels[0](
+        loss = self._learner(
             self._blocks(shared, TRAIN, blocks),
             self._grid.shape,
             self._factors(shared),
@@ -444,7 +452,7 @@ class FactorProblem(BlockProblem):
         blocks = self._grid.task(*divmod(part, BANDS))
         factors, mean = self._factors(shared), shared["mean"][0]
         ratings = self._blocks(shared, data, blocks)
-        return np.array(self._kernels[1](ratings, self._grid.shape, factors, mean))
+        return np.array(self._evaluator(ratings, self._grid.shape, factors, mean))
 
 
 NOTHING = np.empty(0, np.float32)

@@ -15,6 +15,7 @@ from hogwild.data.rows import Labels, Rows, checked_labels
 from hogwild.data.statistics import sharing
 from hogwild.errors import DataError
 from hogwild.kernels import linear as kernels
+from hogwild.kernels.compile import Kernel
 from hogwild.problems import losses, schedules
 from hogwild.problems.linear_model import LinearModel
 from hogwild.problems.problem import Arrays, RowProblem, Shown, Sums
@@ -37,6 +38,7 @@ class LinearProblem(RowProblem):
 
     work_name = "nonzeros"
     unit_name = "rows"
+    ours_alone = ("_rows", "_sample", "notes")
     shown = (
         Shown("train_error", "train err", "percent"),
         Shown("test_error", "test err", "percent"),
@@ -115,12 +117,10 @@ class LinearProblem(RowProblem):
         arrays = {prefix + name: wanted for prefix in prefixes for name, wanted in learned.items()}
         return arrays | {"chosen": (1, np.int64)}
 
-    def prepare(self) -> None:
-        """Compiles, or loads, all that training will call."""
-        for kernel in (kernels.shuffle, kernels.learn, kernels.evaluate, kernels.squared_norm):
-            kernel.compiled  # noqa: B018
-        for kernel in (kernels.add_scaled, kernels.compare) if self.config.average else ():
-            kernel.compiled  # noqa: B018
+    def kernels(self) -> list[Kernel]:
+        """All that training will call."""
+        always = [kernels.shuffle, kernels.learn, kernels.evaluate, kernels.squared_norm]
+        return always + ([kernels.add_scaled, kernels.compare] if self.config.average else [])
 
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
         """Writes the weights to begin with into the shared ones: zeros, or what is given."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.kernels.compile import Kernel
 from hogwild.problems.schedules import Clock
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -44,6 +45,11 @@ class Problem(ABC):
     hopeless = float("inf")  # an objective above this tells of such an epoch
     judge: str | None = None  # the number of the trace by which the best epoch is told, if any
     most_workers = 1024  # that can be at work at once
+    ours_alone: tuple[str, ...] = ()  # attributes that the workers do without
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to workers that are at another problem yet."""
+        return {name: it for name, it in self.__dict__.items() if name not in self.ours_alone}
 
     # What the coordinator asks
 
@@ -78,8 +84,13 @@ class Problem(ABC):
         """The arrays that all workers share: length and type by name."""
 
     @abstractmethod
+    def kernels(self) -> list[Kernel]:
+        """All that training will call."""
+
     def prepare(self) -> None:
-        """Compiles, or loads, all that the workers will call."""
+        """Does what is better done once than by each worker: compiling, to begin with."""
+        for kernel in self.kernels():
+            kernel.compiled  # noqa: B018
 
     @abstractmethod
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:

@@ -2,22 +2,21 @@
 
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from hogwild.parallel.team import Control
-
 
 class Interrupt:
-    """Within it, Ctrl-C is only noted (in `happened`), and stops the team of `control`, if any.
+    """Within it, Ctrl-C is only noted (in `happened`), and calls `stop`, if any.
 
     A second Ctrl-C interrupts at once. A handler of the user's own is left alone, and so are
     threads, which hear of no Ctrl-C.
     """
 
-    def __init__(self, control: Control | None = None) -> None:
+    def __init__(self, stop: Callable[[], None] | None = None) -> None:
         self.happened = False
-        self._control = control
+        self._stop = stop
         self._ours = False
 
     def __enter__(self) -> "Interrupt":
@@ -35,5 +34,5 @@ class Interrupt:
         if self.happened:
             raise KeyboardInterrupt
         self.happened = True
-        if self._control is not None:
-            self._control.stop()
+        if self._stop is not None:
+            self._stop()

@@ -1,0 +1,73 @@
+"""Fingerprints of arrays, by which worker processes know again what they have.
+
+Data that came from outside is passed over once before any kernel trusts it; its fingerprint is
+made on that way.
+"""
+
+import hashlib
+import weakref
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.errors import DataError
+from hogwild.kernels.checks import LANES, survey
+
+EVERY_BIT = np.uint32(0xFFFFFFFF)
+NO_SIGN = np.uint32(0x7FFFFFFF)
+NOT_FINITE = 0x7F800000  # the least pattern of bits, but for the sign, of an infinity or a NaN
+NEVER = 1 << 32
+PROBES = 4096  # words that are looked at again, to see whether an array is what it was
+
+Array = npt.NDArray[Any]
+
+# By a frozen array's identity: it, its fingerprint and its probe
+_known: dict[int, tuple[weakref.ref[Array], bytes, bytes]] = {}
+
+
+def first_bad_index(indices: npt.NDArray[np.uint32], limit: int) -> int:
+    """Where the first index >= limit stands, or the array's length."""
+    return _surveyed(indices, EVERY_BIT, limit)[0]
+
+
+def first_bad_value(values: npt.NDArray[np.float32]) -> int:
+    """Where the first NaN or infinity stands, or the array's length."""
+    return _surveyed(values, NO_SIGN, NOT_FINITE)[0]
+
+
+def fingerprint(array: Array) -> bytes:
+    """A digest of the array's type and content; of a frozen array it is made but once.
+
+    The array must be contiguous, of one dimension, and a multiple of four bytes long.
+
+    Raises:
+        DataError: the array has been frozen, and yet was written to since.
+    """
+    if id(array) not in _known:
+        return _surveyed(array, EVERY_BIT, NEVER)[1]
+    _, found, probe = _known[id(array)]
+    if probe != _probe(array):
+        raise DataError(
+            "an array was changed after hogwild.Rows or hogwild.Ratings was made of it: make these "
+            "anew after every change"
+        )
+    return found
+
+
+def _surveyed(array: Array, mask: np.uint32, limit: int) -> tuple[int, bytes]:
+    lanes = np.zeros(LANES, np.uint32)
+    bad = int(survey(array.view(np.uint32), mask, limit, lanes))
+    digest = hashlib.blake2b(lanes.tobytes(), digest_size=16)
+    digest.update(f"{array.dtype.str} {len(array)}".encode())
+    found = digest.digest()
+    if not array.flags.writeable:
+        place = id(array)
+        held = weakref.ref(array, lambda _: _known.pop(place, None))
+        _known[place] = held, found, _probe(array)
+    return bad, found
+
+
+def _probe(array: Array) -> bytes:
+    words = array.view(np.uint32)
+    return words[:: max(1, len(words) // PROBES)].tobytes()

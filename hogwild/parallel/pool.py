@@ -1,0 +1,285 @@
+"""Worker processes that are kept from one training to the next, so that the next begins at once.
+
+They are forked when they are first wanted, and have the data then without a copy. For a further
+training they are sent the problem; of its arrays they need only those that they do not have yet,
+which are copied into shared memory. They are forked anew where that is cheaper, or where another
+number of them is wanted. They end with the program, after some idle time, and with `close_pool`.
+"""
+
+import atexit
+import contextlib
+import io
+import os
+import pickle
+import threading
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.errors import WorkerError
+from hogwild.fingerprints import fingerprint
+from hogwild.kernels.compile import Kernel
+from hogwild.parallel.memory import Arena, Arrays, Wanted, shared_arrays, size_of
+from hogwild.parallel.processes import Processes
+from hogwild.parallel.team import Control, Tick
+from hogwild.parallel.worker import Workers
+from hogwild.problems.problem import Problem
+
+IDLE = 20.0  # seconds after which kept workers end
+SMALL = 1 << 16  # bytes: smaller arrays are sent with the problem
+MOST_COPIED = 64 << 20  # bytes of data to copy; for more, forking anew takes less time
+
+Data = dict[bytes, npt.NDArray[Any]]  # by fingerprint
+
+
+class Crew:
+    """The kept workers at work on one problem: a team."""
+
+    def __init__(self, staff: "_Staff", shared: Arrays, kept: bool) -> None:
+        self.shared = shared
+        self.control = staff.control
+        self._staff = staff
+        self._kept = kept
+
+    def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
+        """Has every worker do the command; their answers by rank."""
+        return self._staff.run(command, *arguments, tick=tick)
+
+    def close(self) -> None:
+        """Lets the workers go: to wait for the next crew, or to their end."""
+        if self._kept:
+            _give_back(self._staff)
+        else:
+            self._staff.close()
+
+
+def crew(problem: Problem, strategy: str, wanted: Wanted, workers: int) -> Crew:
+    """So many workers, with the problem before them, and shared arrays."""
+    kept = _LOCK.acquire(blocking=False)  # else some other thread has the kept ones
+    try:
+        staff, shared = _staff_for(problem, strategy, wanted, workers, kept)
+    except BaseException:
+        if kept:
+            _LOCK.release()
+        raise
+    return Crew(staff, shared, kept)
+
+
+def close_pool() -> None:
+    """Ends the worker processes that are kept for the next training, if nobody is using them."""
+    global _kept, _timer
+    if not _LOCK.acquire(blocking=False):
+        return
+    try:
+        if _timer is not None:
+            _timer.cancel()
+        staff, _kept, _timer = _kept, None, None
+        if staff is not None:
+            staff.close()
+    finally:
+        _LOCK.release()
+
+
+class _Staff:
+    """Some worker processes, the arrays that they have, and memory to share with them."""
+
+    def __init__(self, workers: int, size: int, data: Data, kernels: set[Kernel]) -> None:
+        self.control = Control(shared_arrays(Control.arrays(workers)), workers)
+        self._arena = Arena(size)
+        self._has = set(data)
+        self._kernels = kernels
+        self._sound = True  # no command was broken off
+        bench = _Bench(self._arena, data, self.control)
+        try:
+            self._processes = Processes(bench, self.control)
+        except BaseException:
+            self._arena.close()
+            raise
+
+    def suits(self, workers: int, wanted: Wanted, data: Data, kernels: set[Kernel]) -> bool:
+        """Whether these workers can begin on a problem sooner than new ones."""
+        missing = self._missing(data)
+        size = size_of(wanted | _places(missing))
+        return (
+            self._sound
+            and self.control.workers == workers
+            and sum(array.nbytes for array in missing.values()) <= MOST_COPIED
+            and kernels <= self._kernels
+            and (self._arena.grows or size <= self._arena.size)
+            and self._processes.all_live()
+        )
+
+    def begin(self, packed: bytes, wanted: Wanted, data: Data) -> Arrays:
+        """Puts a problem before the workers; the arrays that it shares with them.
+
+        Where that fails, they are ended.
+        """
+        missing = self._missing(data)
+        wanted = wanted | _places(missing)
+        try:
+            shared = self._arena.arrays(wanted)
+            for found, array in missing.items():
+                shared.pop(_place(found))[:] = array
+            self.run("begin", packed, wanted, list(missing), tick=_nothing)
+        except BaseException:
+            self.close()
+            raise
+        return shared
+
+    def _missing(self, data: Data) -> Data:
+        return {found: array for found, array in data.items() if found not in self._has}
+
+    def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
+        """Has every worker do the command; their answers by rank."""
+        self._sound = False
+        answers = self._processes.run(command, *arguments, tick=tick)
+        self._sound = True
+        return answers
+
+    def rest(self) -> bool:
+        """Has the workers forget their problem; whether they are fit for another."""
+        if self._sound:
+            with contextlib.suppress(WorkerError):
+                self.run("rest", tick=_nothing)
+        return self._sound
+
+    def close(self) -> None:
+        """Ends the workers."""
+        self._processes.close()
+        self._arena.close()
+
+
+class _Bench:
+    """A worker's place: what it has from its parent, and the problem that it is at."""
+
+    def __init__(self, arena: Arena, data: Data, control: Control) -> None:
+        self._arena = arena
+        self._data = data
+        self._control = control
+        self._work: Workers | None = None
+
+    def __call__(self, rank: int, command: str, arguments: tuple[Any, ...]) -> Any:
+        if command == "begin":
+            return self._begin(*arguments)
+        if command == "rest":
+            self._work = None
+            return None
+        assert self._work is not None
+        return self._work(rank, command, arguments)
+
+    def _begin(self, packed: bytes, wanted: Wanted, missing: list[bytes]) -> None:
+        self._work = None
+        shared = self._arena.attach(wanted)
+        data = self._data | {found: shared.pop(_place(found)) for found in missing}
+        problem, strategy = _unpacked(packed, data)
+        self._work = Workers(problem, shared, self._control, strategy)
+
+
+_LOCK = threading.Lock()  # held by whoever uses the kept workers
+_kept: _Staff | None = None
+_timer: threading.Timer | None = None
+
+
+def _staff_for(
+    problem: Problem, strategy: str, wanted: Wanted, workers: int, kept: bool
+) -> tuple[_Staff, Arrays]:
+    """Workers that have begun on the problem: the kept ones if they suit, else new ones."""
+    global _kept, _timer
+    packed, data = _packed((problem, strategy))
+    kernels = set(problem.kernels())
+    if kept:
+        if _timer is not None:
+            _timer.cancel()
+        staff, _kept, _timer = _kept, None, None
+        if staff is not None and staff.suits(workers, wanted, data, kernels):
+            # They may have been ended by someone meanwhile
+            with contextlib.suppress(WorkerError):
+                shared = staff.begin(packed, wanted, data)
+                _kept = staff
+                return staff, shared
+        elif staff is not None:
+            staff.close()
+    staff = _Staff(workers, size_of(wanted), data, kernels)
+    shared = staff.begin(packed, wanted, data)
+    if kept:
+        _kept = staff
+    return staff, shared
+
+
+def _give_back(staff: _Staff) -> None:
+    global _kept, _timer
+    try:
+        if staff.rest():
+            _timer = threading.Timer(IDLE, close_pool)
+            _timer.daemon = True
+            _timer.start()
+        else:
+            _kept = None
+            staff.close()
+    finally:
+        _LOCK.release()
+
+
+def _forget() -> None:
+    """In a process that was forked from this one: its workers are not ours."""
+    global _kept, _timer, _LOCK
+    _kept, _timer, _LOCK = None, None, threading.Lock()
+
+
+atexit.register(close_pool)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+# What is sent
+
+
+class _Packer(pickle.Pickler):
+    """Puts the fingerprints of large arrays in their place."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self.data: Data = {}
+
+    def persistent_id(self, thing: Any) -> bytes | None:
+        large = isinstance(thing, np.ndarray) and thing.nbytes >= SMALL
+        if not large or thing.ndim != 1 or thing.nbytes % 4 or not thing.flags.c_contiguous:
+            return None
+        found = fingerprint(thing)
+        self.data[found] = thing
+        return found
+
+
+class _Unpacker(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, data: Data) -> None:
+        super().__init__(file)
+        self._data = data
+
+    def persistent_load(self, found: Any) -> npt.NDArray[Any]:
+        return self._data[found]
+
+
+def _packed(thing: Any) -> tuple[bytes, Data]:
+    """The thing without its large arrays, and these."""
+    file = io.BytesIO()
+    packer = _Packer(file)
+    packer.dump(thing)
+    return file.getvalue(), packer.data
+
+
+def _unpacked(packed: bytes, data: Data) -> Any:
+    return _Unpacker(io.BytesIO(packed), data).load()
+
+
+def _places(data: Data) -> Wanted:
+    """Room in shared memory for copies of these arrays."""
+    return {_place(found): (len(array), array.dtype) for found, array in data.items()}
+
+
+def _place(found: bytes) -> str:
+    return f"copy {found.hex()}"
+
+
+def _nothing() -> None:
+    pass
