@@ -2,11 +2,15 @@
 # make test             the tests        make test-all   the slow ones too
 # make check            formatter, linter, type checker
 # make speed            every speed that the README names, at its size
+# make scaling          how training scales with workers, and why no better (SHAPE=..., ROWS=...)
 # make peers            time to quality beside other trainers
 # make peers-mf         the same for factorization: installs them in experiments/.peers first (3 GB)
 # make clean            removes .venv, the peers, and what the experiments wrote
 
 ROWS ?= 200000
+SHAPE ?= rcv1
+# Shapes have numbers of rows of their own
+ASKED_ROWS = $(if $(filter command environment,$(firstword $(origin ROWS))),--rows $(ROWS))
 # The first of these that is new enough; or say PYTHON=...
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -14,7 +18,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run-experiment test test-all check format speed peers peers-mf clean
+.PHONY: run-experiment test test-all check format speed scaling peers peers-mf clean
 
 run-experiment: .venv/installed
 	$(BIN)/python experiments/run.py --rows $(ROWS)
@@ -37,6 +41,9 @@ format: .venv/installed-dev
 speed: .venv/installed-dev
 	$(BIN)/python experiments/speed.py
 	$(BIN)/python experiments/speed_factors.py
+
+scaling: .venv/installed
+	$(BIN)/python experiments/scaling.py --shape $(SHAPE) $(ASKED_ROWS)
 
 peers: .venv/installed-dev
 	$(BIN)/python experiments/peers_linear.py

@@ -163,7 +163,7 @@ class Kernel:
         problem.shuffle(self._order, 0, self._epochs)
         clock = Clock(done, done, 1, self._eta0)
         elapsed = timed(lambda: problem.learn(self._weights, self._order, 0, size, clock))
-        problem.fold(self._weights, problem.left(done + size, done, self._eta0))
+        problem.settle(self._weights, problem.left(done + size, done, self._eta0), None, 0, 1)
         return elapsed
 
 

@@ -26,8 +26,8 @@ TASKS = {
     "mf": Task("squared", "factors"),
 }
 DEFAULTS: dict[str, dict[str, Any]] = {
-    "linear": {"l2": 1e-4, "schedule": "inverse", "strategy": "hogwild"},
-    "factors": {"schedule": "adaptive", "strategy": "strata"},
+    "linear": {"l2": 1e-4, "schedule": "inverse"},
+    "factors": {"schedule": "adaptive"},
 }
 BACKENDS = ("process", "thread")
 MOST_WORKERS = 1024
@@ -49,11 +49,17 @@ def schedule_names(family: str | None = None) -> list[str]:
 
 
 def strategy_names(family: str | None = None) -> list[str]:
-    from hogwild.parallel.strategies import STRATEGIES
+    from hogwild.parallel.strategies import AUTO, STRATEGIES
 
-    rows = [name for name, strategy in STRATEGIES.items() if strategy.make]
-    blocks = [name for name, strategy in STRATEGIES.items() if strategy.phases]
+    rows = [AUTO, *(name for name, strategy in STRATEGIES.items() if strategy.rows)]
+    blocks = [AUTO, *(name for name, strategy in STRATEGIES.items() if strategy.blocks)]
     return _of_family({"linear": rows, "factors": blocks}, family)
+
+
+def _deterministic(strategy: str) -> bool:
+    from hogwild.parallel.strategies import AUTO, STRATEGIES
+
+    return strategy == AUTO or STRATEGIES[strategy].deterministic
 
 
 def _of_family(names: dict[str, list[str]], family: str | None) -> list[str]:
@@ -139,8 +145,20 @@ class Config:
     workers: int | None = option(
         None, "worker processes [as many as pay on this data]", least=1, most=MOST_WORKERS
     )
-    strategy: str | None = option(
-        None, "how workers share the weights [hogwild; for mf, strata]", choices=strategy_names
+    strategy: str = option(
+        "auto",
+        "how workers share the weights; auto: what is fastest on this data",
+        choices=strategy_names,
+    )
+    deterministic: bool = option(
+        False, "learn the same bytes with any number of workers (ordered; for mf, strata)"
+    )
+    batch: int | None = option(
+        None,
+        "rows of a batch, with --strategy minibatch; a multiple of 8 [256]",
+        family="linear",
+        least=8,
+        most=1 << 24,
     )
     backend: str = option("process", "what the workers are", choices=lambda: list(BACKENDS))
     schedule: str | None = option(
@@ -217,6 +235,15 @@ class Config:
             found.append("early_stopping: it needs an objective_every of 1")
         if self.beta is not None and self.schedule not in ("backoff", "adaptive"):
             found.append("beta: only the schedules backoff and adaptive have one; leave it out")
+        if self.batch is not None and self.strategy != "minibatch":
+            found.append("batch: only the strategy minibatch has one; leave it out")
+        elif self.batch is not None and self.batch % 8:
+            found.append(f"batch: it must be a multiple of 8, not {self.batch}")
+        if self.deterministic and not _deterministic(self.strategy):
+            found.append(
+                f"deterministic: the strategy {self.strategy} depends on who comes first; leave it "
+                "out"
+            )
         if self.loss_name == "kl" and self.biases:
             found.append("biases: scores of the loss kl are products of factors only; leave it out")
         if self.bias_l2 is not None and not self.has_biases:

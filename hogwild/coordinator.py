@@ -1,5 +1,6 @@
 """A training run: shard, schedule, run epochs, track convergence, stop, and say why."""
 
+import time
 import warnings
 from dataclasses import dataclass
 from itertools import chain, pairwise
@@ -8,15 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild import machine
 from hogwild.config import Config
 from hogwild.errors import DivergenceError, HogwildWarning, WorkerError
 from hogwild.interrupt import Interrupt
 from hogwild.kernels.checks import first_bad_value
 from hogwild.parallel import pool, processes
+from hogwild.parallel.choice import choose
 from hogwild.parallel.memory import Arrays, private_arrays
+from hogwild.parallel.row_worker import FEWEST
+from hogwild.parallel.strategies import STRATEGIES, Workers
 from hogwild.parallel.team import Alone, Control, Team, Threads, Tick
-from hogwild.parallel.worker import FEWEST, Part, Workers
+from hogwild.parallel.worker import Learned, Part
 from hogwild.problems.problem import Problem
 from hogwild.problems.schedules import Clock
 from hogwild.trace import Row, Stopwatch
@@ -30,7 +33,6 @@ PATIENT_EPOCHS = 2  # epochs in a row without progress, before a run counts as c
 RETRIES = 8  # smaller rates that are tried where one diverges and training starts over
 SMALLER = 16  # times, each of them
 HALVINGS = 24  # of the rate, where training goes back an epoch
-WORTH_A_WORKER = 5_000_000  # non-zeros in all epochs; with fewer, starting workers costs more
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,8 @@ class Result:
         trace: a dict for every epoch.
         header: what is true of the whole run: options, what was chosen, data, versions, machine.
         notes: what was left out or done otherwise than asked.
-        state: for ``hogwild.train(rows, start=result.state)``, which goes on from here; None where
-            a worker died.
+        state: for ``hogwild.train(rows, start=result.state)``, which goes on from here; after the
+            death of a worker, from the end of the last epoch (None if there was none).
     """
 
     model: Any
@@ -98,7 +100,8 @@ class Run:
     ) -> None:
         self.config = config
         self.problem = problem
-        self.workers, self.workers_why = choose_workers(problem, config)
+        self._choice = choose(problem, config)
+        self.workers = self._choice.workers
         self.watcher = watcher
         self.trace: list[Row] = []
         self.header: Row = {}
@@ -108,6 +111,7 @@ class Run:
         self._team: Team
         self._shared: Arrays
         self._kept: Arrays = {}
+        self._kept_last: Arrays = {}  # the last weights, where those kept are means
         self._kept_row: Row = {}  # of the epoch that was kept
         self._whole = False  # whether the shared weights are such as may be kept
         self._start = start
@@ -145,7 +149,11 @@ class Run:
 
     def _gather_team(self) -> None:
         """Gets workers and memory."""
-        wanted, strategy = self.problem.shared(), str(self.config.strategy)
+        strategy = self._choice.strategy
+        kind = STRATEGIES[strategy].workers(self.problem)
+        wanted = Workers.arrays(self.problem, strategy, self.workers)
+        kind.prepare(self.problem)
+        self._own_time = self.workers if kind.own_time else 1
         forks = self.config.backend == "process" and processes.available()
         if self.workers > 1 and forks:
             crew = pool.crew(self.problem, strategy, wanted, self.workers)
@@ -170,7 +178,7 @@ class Run:
 
     def _do_stage(self, stage: str) -> None:
         interrupt = Interrupt(self._control.stop)
-        self._do("stage", stage, interrupt, _nothing)
+        self._do("stage", interrupt, _nothing, stage)
         if interrupt.happened:
             raise KeyboardInterrupt
 
@@ -182,7 +190,8 @@ class Run:
         chosen = {
             "loss": self.config.loss_name,
             "workers": self.workers,
-            "workers_why": self.workers_why,
+            "strategy": self._choice.strategy,
+            "why": self._choice.why,
             "eta0": self._eta0,
             "eta0_found": self.config.eta0 is None and self._start is None,
             "eta0_seconds": self._rate_seconds,
@@ -226,7 +235,7 @@ class Run:
             self._set_start()
             return
         self._done = self._kept_row["steps"]
-        for name, array in self._kept.items():
+        for name, array in (self._kept | self._kept_last).items():
             self._shared[name][:] = array
 
     def _start_over(self, eta0: float) -> None:
@@ -257,6 +266,7 @@ class Run:
         """One epoch; the sum of the losses met. A time limit may end it early."""
         online = 0.0
         parts = self._parts(eta0)
+        self._spent: dict[str, float] = {}
         self._control.forget_moments()
         self._clock.start()
         for number in range(parts):
@@ -270,29 +280,54 @@ class Run:
     def _learn_part(self, part: Part) -> float:
         self._whole = False
         interrupt = Interrupt(self._control.stop)
-        answers = self._do("learn", part, interrupt, self._tick)
+        answers = self._do("learn", interrupt, self._tick, part)
         with np.errstate(over="ignore", invalid="ignore"):  # told by `_check_finite`
-            self._fold(part.eta0)
-            if self.problem.moments and (part.end == 1 or self._control.stopped):
-                early, late = self._control.moments()
-                self.problem.end_moments(self._shared, early, late, first=part.epoch == 1)
+            self._count_time(answers)
+            self._settle(part, interrupt)
         self._whole = True
         if interrupt.happened:
             raise KeyboardInterrupt
         # In an order that does not depend on who did what
-        return float(sum(loss for _, loss in sorted(chain.from_iterable(answers))))
+        losses = chain.from_iterable(answer.losses for answer in answers)
+        return float(sum(loss for _, loss in sorted(losses)))
 
-    def _do(self, command: str, argument: Any, interrupt: Interrupt, tick: Tick) -> list[Any]:
+    def _do(self, command: str, interrupt: Interrupt, tick: Tick, *arguments: Any) -> list[Any]:
         """Has the team do a command. Ctrl-C ends it soon, but in good order."""
         self._control.clear()
         with interrupt:
-            return self._team.run(command, argument, tick=tick)
+            return self._team.run(command, *arguments, tick=tick)
 
-    def _fold(self, eta0: float) -> None:
-        """Counts the steps that were done, and makes the weights whole."""
+    def _settle(self, part: Part, interrupt: Interrupt) -> None:
+        """Counts the steps that were done, makes the weights whole, and chooses what to take."""
+        problem, stopped = self.problem, self._control.stopped
         done = self._done + self._control.steps()
-        self.problem.fold(self._shared, self.problem.left(done, self._done, eta0))
+        at_end = bool(problem.moments) and (part.end == 1 or stopped)
+        moments = self._control.moments() if at_end else None
+        left = self._left(done, part.eta0)
+        if problem.settles_together and self.workers > 1:
+            found = self._do("settle", interrupt, _nothing, left, moments)
+            if stopped:
+                self._control.stop()
+        else:
+            found = [problem.settle(self._shared, left, moments, 0, 1)]
+        if moments is not None:
+            problem.choose(self._shared, np.sum(found, axis=0), first=part.epoch == 1)
         self._done = done
+
+    def _left(self, done: int, eta0: float) -> float:
+        """The share of the present weights that the penalty will have left."""
+        each = self._own_time
+        return self.problem.left(done // each, self._done // each, eta0)
+
+    def _count_time(self, answers: list[Learned]) -> None:
+        """Adds to where the time of the epoch went, for each worker on average."""
+        for name in ("merging", "waiting"):
+            spent = sum(getattr(answer, name) for answer in answers) / len(answers)
+            self._spent[name] = self._spent.get(name, 0.0) + spent
+        # What one worker waits for others that have not ended yet
+        slowest = max(answer.seconds for answer in answers)
+        idle = sum(slowest - answer.seconds for answer in answers) / len(answers)
+        self._spent["waiting"] += idle
 
     def _parts(self, eta0: float) -> int:
         """In how many parts an epoch goes, so that the penalty leaves enough of the weights."""
@@ -303,7 +338,7 @@ class Run:
         least = LEAST_HURRIED if hurried else LEAST_LEFT
         parts = 1
         while parts < units:
-            left = self.problem.left(self._done + -(-units // parts), self._done, eta0)
+            left = self._left(self._done + -(-units // parts), eta0)
             if left >= least:
                 break
             parts *= 2
@@ -331,8 +366,10 @@ class Run:
             "objective": None,
             **{shown.key: None for shown in self.problem.shown},
             "online_loss": online / max(1, steps),
-            "rate": self.problem.rate(self._done, eta0),
+            "rate": self.problem.rate(self._done // self._own_time, eta0),
             self.problem.unit_name: steps,
+            **self._spent,
+            "evaluation": 0.0,
             "weights": self.problem.taken(self._shared),
             self.header["throughput"]: work / max(seconds, 1e-9),
         }
@@ -398,12 +435,14 @@ class Run:
 
     def _evaluate(self) -> Row:
         """The objective and the errors, by all workers, with the training clock standing still."""
+        began = time.monotonic()
         sums = {data: self._sums(data) for data in self.problem.sets()}
-        return self.problem.measured(self._shared, sums)
+        found = self.problem.measured(self._shared, sums)
+        return found | {"evaluation": time.monotonic() - began}
 
     def _sums(self, data: str) -> npt.NDArray[np.float64]:
         interrupt = Interrupt(self._control.stop)
-        sums = self._do("evaluate", data, interrupt, _nothing)
+        sums = self._do("evaluate", interrupt, _nothing, data)
         if interrupt.happened:
             raise KeyboardInterrupt
         # A row for each part, in the order of the parts, whoever did them
@@ -418,11 +457,8 @@ class Run:
         if judge and self._kept and row[judge] >= self._kept_row[judge]:
             return
         self._kept_row = row | {"steps": self._done}
-        for name, array in self.problem.learned(self._shared).items():
-            if name in self._kept:
-                self._kept[name][:] = array
-            else:
-                self._kept[name] = array.copy()
+        _copy(self.problem.learned(self._shared), self._kept)
+        _copy(self.problem.goes_on_from(self._shared), self._kept_last)
 
     def _with_kept(self, death: WorkerError) -> WorkerError:
         if not self.trace:
@@ -447,30 +483,29 @@ class Run:
             "trace": {"reason": reason, "epochs": len(self.trace), "last": last},
         }
         model = self.problem.model(learned, about)
-        state = None
+        return Result(model, reason, self.trace, self.header, self._notes, self._state())
+
+    def _state(self) -> State | None:
+        """What training can go on from: where it is, or where the epoch that was kept ended."""
         if self._whole:
-            state = State(self.problem.state(self._shared), self._done, self._epoch, self._eta0)
-        return Result(model, reason, self.trace, self.header, self._notes, state)
-
-
-def choose_workers(problem: Problem, config: Config) -> tuple[int, str]:
-    """How many workers a run gets, and why."""
-    if config.workers is not None:
-        most = problem.most_workers
-        if config.workers > most:
-            return most, f"{config.workers} were asked for, and {most} can be at work at once"
-        return config.workers, "as asked"
-    cores = machine.usable_cores()
-    if cores == 1:
-        return 1, "only one core may be used"
-    if problem.effort * config.epochs < WORTH_A_WORKER:
-        return 1, "too little work to share"
-    pays, reason = problem.sharing(str(config.strategy))
-    return (min(cores, problem.most_workers) if pays else 1), reason
+            return State(self.problem.state(self._shared), self._done, self._epoch, self._eta0)
+        if not self._kept:
+            return None
+        kept = self.problem.state(self._kept | self._kept_last)
+        return State(kept, self._kept_row["steps"], self._kept_row["epoch"], self._eta0)
 
 
 def _finite(arrays: Arrays) -> bool:
     return all(int(first_bad_value(array)) == len(array) for array in arrays.values())
+
+
+def _copy(arrays: Arrays, copies: Arrays) -> None:
+    """Copies arrays into those of the same names, or into new ones."""
+    for name, array in arrays.items():
+        if name in copies:
+            copies[name][:] = array
+        else:
+            copies[name] = array.copy()
 
 
 def _nothing() -> None:

@@ -119,7 +119,7 @@ class HogwildClassifier(ClassifierMixin, BaseEstimator):
         schedule: str = "inverse",
         eta0: float | None = None,
         average: bool = True,
-        strategy: str = "hogwild",
+        strategy: str = "auto",
         backend: str = "process",
     ) -> None:
         self.loss = loss

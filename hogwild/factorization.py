@@ -67,7 +67,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
         weighted: bool = True,
         nonnegative: bool = False,
         schedule: str | None = None,
-        strategy: str | None = None,
+        strategy: str = "auto",
         backend: str = "process",
         early_stopping: float | None = None,
         n_jobs: int | None = None,

@@ -14,11 +14,11 @@ import hogwild
 from hogwild.data.synthetic import rcv1
 from hogwild.kernels import linear as kernels
 from hogwild.kernels.compile import cache_folder
-from hogwild.parallel.worker import seed_of
 from hogwild.problems.linear import CANDIDATES, LinearProblem
 from hogwild.problems.losses import LOSSES
 from hogwild.problems.sample import Point
 from hogwild.problems.schedules import SCHEDULES
+from hogwild.seeds import seed_of
 from tests import reference
 
 ROOT = Path(__file__).parent.parent

@@ -28,7 +28,7 @@ from tests.test_recovery import At, children, interrupt, kill_a_worker
 ROOT = Path(__file__).parent.parent
 Ratings = hogwild.Ratings
 ARRAYS = ("user_factors", "item_factors", "user_biases", "item_biases")
-TIMES = ("seconds", "epoch_seconds", "ratings_per_second")  # what may differ
+TIMES = ("seconds", "epoch_seconds", "merging", "waiting", "evaluation", "ratings_per_second")
 
 
 def small(loss="squared", size=4000, seed=0):

@@ -8,14 +8,18 @@ from hogwild.config import BACKENDS
 from hogwild.coordinator import State
 from hogwild.data.synthetic import rcv1
 from hogwild.parallel.memory import shared_arrays
-from hogwild.parallel.strategies import STRATEGIES
+from hogwild.parallel.strategies import STRATEGIES, Workers
 from hogwild.parallel.team import Control
-from hogwild.parallel.worker import Part, Workers, share_of
+from hogwild.parallel.worker import Part, share_of
 from hogwild.problems.linear import CANDIDATES, LinearProblem
 from hogwild.problems.schedules import SCHEDULES
 from tests import reference
 
 EPOCHS = 3
+# So few rows are not many epochs: what learns from old weights, or from a share, is behind
+WORSE = {"ordered": 0.03, "averaged": 0.2, "mixed": 0.2, "minibatch": 0.2}
+MEANS = ("averaged", "mixed")
+ROWS = [name for name, strategy in STRATEGIES.items() if strategy.rows]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +32,7 @@ def serial(articles):
     return hogwild.train(articles, workers=1, epochs=EPOCHS, tol=0)
 
 
-@pytest.mark.parametrize("strategy", [n for n, s in STRATEGIES.items() if s.make])
+@pytest.mark.parametrize("strategy", ROWS)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("workers", [2, 3])
 def test_the_objective_is_that_of_one_worker(articles, serial, workers, backend, strategy):
@@ -36,7 +40,7 @@ def test_the_objective_is_that_of_one_worker(articles, serial, workers, backend,
     result = hogwild.train(articles, epochs=EPOCHS, tol=0, **options)
     assert result.header["chosen"]["workers"] == workers
     objective, expected = (run.trace[-1]["objective"] for run in (result, serial))
-    assert objective == pytest.approx(expected, rel=0.02)
+    assert objective == pytest.approx(expected, rel=WORSE.get(strategy, 0.02))
     assert result.state.steps == EPOCHS * len(articles)
     assert [row["rows"] for row in result.trace] == [len(articles)] * EPOCHS
     # what was reported, of all the workers' shares together, is true of the model
@@ -70,14 +74,16 @@ def visits(rows, epochs, **options):
     return result.state.weights["weights"] * y / rate
 
 
-@pytest.mark.parametrize("strategy", [n for n, s in STRATEGIES.items() if s.make])
+@pytest.mark.parametrize("strategy", ROWS)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("workers", [1, 2, 3, 7])
 @pytest.mark.parametrize("average", [True, False], ids=["in two pieces", "at once"])
 def test_every_row_is_visited_once_an_epoch(workers, backend, average, strategy):
     options = {"workers": workers, "backend": backend, "strategy": strategy, "average": average}
-    assert np.array_equal(visits(500, 1, **options), np.ones(500))
-    assert np.array_equal(visits(500, 4, **options), np.full(500, 4))
+    each = 1 / workers if strategy in MEANS else 1  # of a row's visit, in the mean
+    for epochs in (1, 4):
+        found = visits(500, epochs, **options)
+        np.testing.assert_allclose(found, np.full(500, epochs * each), 1e-6)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -117,15 +123,18 @@ def one_after_the_other(rows, workers, config):
     Returns the weights that it may come to, and the steps that were counted.
     """
     problem = LinearProblem(rows, None, config)
-    shared = shared_arrays(problem.shared() | Control.arrays(workers))
+    wanted = Workers.arrays(problem, "hogwild", workers)
+    shared = shared_arrays(wanted | Control.arrays(workers))
     control = Control(shared, workers)
-    work = Workers(problem, shared, control, config.strategy)
+    work = Workers(problem, shared, control, "hogwild")
     part = Part(1, 0.0, 1.0, 0, config.eta0)
     for rank in range(workers):
         work(rank, "learn", (part,))
-    problem.fold(shared, problem.left(control.steps(), 0, config.eta0))
-    if problem.moments:
-        problem.end_moments(shared, *control.moments(), True)
+    left = problem.left(control.steps(), 0, config.eta0)
+    moments = control.moments() if problem.moments else None
+    found = problem.settle(shared, left, moments, 0, 1)
+    if moments:
+        problem.choose(shared, found, True)
     candidates = [prefix + "weights" for prefix in CANDIDATES]
     return [shared[name] for name in candidates if name in shared], control.steps()
 
@@ -158,7 +167,8 @@ def test_means_are_of_the_moments_that_there_were(early, late, first):
     for name, some in sums.items():
         total = some.sum(axis=0) if len(some) else np.full(33, np.nan, np.float32)
         shared[name + "weights"][:], shared[name + "intercept"][:] = total[:32], total[32]
-    problem.end_moments(shared, early, late, first)
+    found = sum(problem.settle(shared, 1.0, (early, late), part, 3) for part in range(3))
+    problem.choose(shared, found, first)
     lately = moments[3 : 3 + late] if late else moments[5:]  # or the last ones
     expected = {"tail_": lately, "whole_": np.vstack([moments[:early], lately])}
     for name, some in expected.items():

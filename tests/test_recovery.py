@@ -20,6 +20,7 @@ import pytest
 
 import hogwild
 from hogwild.data.synthetic import rcv1
+from hogwild.parallel import choice
 from hogwild.problems import sample
 from hogwild.problems.linear import LinearProblem
 
@@ -62,7 +63,7 @@ def interrupt() -> None:
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes an epoch of two workers last half a second, in pieces of 5 ms."""
+    """Makes an epoch of two workers last half a second, in pieces of 5 ms (strategy hogwild)."""
     learn = LinearProblem.learn
 
     def learn_slowly(self: LinearProblem, *arguments: Any) -> float:
@@ -77,6 +78,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(LinearProblem, "learn", learn_slowly)
     monkeypatch.setattr(LinearProblem, "__init__", make)
+    monkeypatch.setattr(choice, "_strategy", lambda *_: ("hogwild", "the slow one"))
 
 
 def children() -> list[psutil.Process]:
@@ -129,6 +131,31 @@ def test_an_interrupt_in_the_middle_of_an_epoch_gives_the_model_so_far(
     hogwild.close_pool()
     assert not children()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("strategy", ["combine", "ordered", "locked", "roundrobin"])
+def test_an_interrupt_within_a_kernel_is_heard(strategy: str) -> None:
+    """An epoch takes some 20 ms in one call of a kernel; Ctrl-C comes after some of them."""
+    rng = np.random.default_rng(0)
+    size, each = 200_000, 40
+    columns = rng.integers(0, 3_000, size * each).astype(np.uint32)
+    ones = np.ones(size * each, np.float32)
+    data = hogwild.Rows.from_arrays(
+        np.arange(size + 1) * each, columns, ones, 3_000, np.arange(size) % 2
+    )
+    options: dict[str, Any] = {"workers": 2, "strategy": strategy, "eta0": 1e-3, "tol": 0}
+    hogwild.train(data, epochs=1, **options)
+    inside = False
+    for attempt in range(10):
+        timer = threading.Timer(0.03 + 0.004 * attempt, interrupt)
+        timer.start()
+        began = time.monotonic()
+        result = hogwild.train(data, epochs=10_000, objective_every=0, **options)
+        timer.join()
+        assert time.monotonic() - began < 5
+        assert result.reason == "interrupted"
+        inside = inside or result.state.steps % size > 0
+    assert inside
 
 
 def test_an_interrupt_between_epochs_gives_the_model_of_the_last(rows: hogwild.Rows) -> None:

@@ -24,6 +24,7 @@ COMMANDS = {
     "similar": "items or users that are alike, by a model of ratings",
     "generate": "make synthetic data",
     "inspect": "say what is in a file, and what it means for scaling",
+    "scaling": "measure how training scales with workers, and say what bounds it",
     "doctor": "say what this machine gives to hogwild",
 }
 

@@ -38,11 +38,11 @@ class Lines(Watcher):
         found = f"found in {chosen['eta0_seconds']:.3f} s" if chosen["eta0_found"] else "given"
         say(f"{objective}, {options['schedule']} rate with eta0 {chosen['eta0']:.4g} ({found})")
         workers = chosen["workers"]
-        team = f"{options['strategy']} with {workers} {'worker' if workers == 1 else 'workers'}"
+        team = f"{chosen['strategy']} with {workers} {'worker' if workers == 1 else 'workers'}"
         if chosen["prepare_seconds"] >= WORTH_A_WORD:
             team += f", ready after {chosen['prepare_seconds']:.3f} s"
         width = min(100, shutil.get_terminal_size().columns)
-        say(textwrap.fill(f"{team}: {chosen['workers_why']}", width, subsequent_indent="  "))
+        say(textwrap.fill(f"{team}: {chosen['why']}", width, subsequent_indent="  "))
         self._say_head(header)
 
     def _say_head(self, header: Row) -> None:

@@ -1,13 +1,17 @@
 """Labelled sparse rows: what linear models learn from."""
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hogwild.errors import DataError
 from hogwild.fingerprints import first_bad_index, first_bad_value
+from hogwild.kernels.rows import gather_rows
+
+if TYPE_CHECKING:
+    from hogwild.data.statistics import Heat
 
 MOST_COLUMNS = 2**32
 MOST_ROWS = 2**32
@@ -116,6 +120,13 @@ class Rows:
             "learned for now: train one model per class, with that class against the rest"
         )
 
+    @cached_property
+    def heat(self) -> "Heat":
+        """Which columns are common; see `hogwild.data.statistics.heat`."""
+        from hogwild.data.statistics import heat
+
+        return heat(self)
+
     def targets(self, labels: Labels | None = None) -> npt.NDArray[np.float32]:
         """The labels as float32 -1 and +1, by this data's own two labels or by a model's."""
         negative, positive = self.labels if labels is None else labels
@@ -133,14 +144,18 @@ class Rows:
 
     def take(self, chosen: npt.NDArray[Any]) -> "Rows":
         """A copy of the rows with these numbers, in this order."""
-        starts = self.indptr[:-1][chosen].astype(np.int64)
-        lengths = self.indptr[1:][chosen].astype(np.int64) - starts
-        indptr = np.concatenate([[0], np.cumsum(lengths)])
-        places = np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1])
+        numbers = np.arange(len(self), dtype=np.uint64)[chosen]  # as numpy would take them
+        lengths = self.indptr[numbers + np.uint64(1)] - self.indptr[numbers]
+        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64)
+        indices, values = (
+            np.empty(int(indptr[-1]), np.uint32),
+            np.empty(int(indptr[-1]), np.float32),
+        )
+        gather_rows(self.indptr, self.indices, self.values, numbers, indptr, indices, values)
         return Rows.from_arrays(
             indptr,
-            self.indices[places],
-            self.values[places],
+            indices,
+            values,
             self.columns,
             None if self.y is None else self.y[chosen],
             index_base=self.index_base,

@@ -5,7 +5,7 @@ hypergraph whose nodes are the columns and whose edges are the rows.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +54,14 @@ class Sharing:
     share: float
     pays: bool
     reason: str
+
+
+class Heat(NamedTuple):
+    """Columns, the commonest first, and the means over rows of their values' sizes and squares."""
+
+    columns: npt.NDArray[np.uint32]
+    means: npt.NDArray[np.float64]
+    squares: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -170,6 +178,21 @@ def sharing(rows: Rows, sample: int = 2000) -> Sharing:
     return Sharing(share, pays, reason)
 
 
+def heat(rows: Rows, sample: int = 2000) -> Heat:
+    """The columns that up to `sample` rows hold, the commonest first."""
+    picked = _sampled_rows(rows, sample)
+    at = _places(rows, picked)
+    columns, sizes = rows.indices[at], np.abs(rows.values[at].astype(np.float64))
+    touches = np.bincount(columns, minlength=1)
+    held = np.flatnonzero(touches)
+    order = held[np.argsort(-touches[held], kind="stable")]
+    means, squares = (
+        np.bincount(columns, sizes**power, minlength=1)[order] / max(1, len(picked))
+        for power in (1, 2)
+    )
+    return Heat(order.astype(np.uint32), means, squares)
+
+
 def _holders(rows: Rows) -> npt.NDArray[np.uint32]:
     """For each column, how many rows hold it."""
     holders = np.zeros(rows.columns, np.uint32)
@@ -261,12 +284,16 @@ def _sampled_rows(rows: Rows, sample: int) -> Words:
 
 def _lines(rows: Rows, picked: Words) -> npt.NDArray[np.uint32]:
     """The cache line of weights of every non-zero in the picked rows."""
+    return np.asarray(rows.indices[_places(rows, picked)] // np.uint32(LINE))
+
+
+def _places(rows: Rows, picked: Words) -> Words:
+    """Where the non-zeros of the picked rows stand."""
     begin = rows.indptr[picked]
     lengths = rows.indptr[picked + np.uint64(1)] - begin
     before = np.cumsum(lengths) - lengths
     at = np.repeat(begin - before, lengths.astype(np.int64))
-    at += np.arange(len(at), dtype=np.uint64)
-    return np.asarray(rows.indices[at] // np.uint32(LINE))
+    return np.asarray(at + np.arange(len(at), dtype=np.uint64))
 
 
 def _hot_share(seen: npt.NDArray[np.uint32], other: npt.NDArray[np.uint32], lines: int) -> float:

@@ -3,11 +3,15 @@
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
-from hogwild.kernels.compile import kernel
+from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.primitives import U, writable
+
+YIELD = 8192  # looks, some microseconds, after which whoever else wants the core gets it
 
 
 @intrinsic
@@ -47,10 +51,49 @@ def read_now(typing_context, array, index):  # type: ignore[no-untyped-def]
     return types.int64(array, types.uintp), emit
 
 
-@kernel(types.void(writable(types.int64), types.uintp))
-def add_one(words: Any, place: Any) -> None:
-    """Adds one to a word, whoever else does."""
-    add_to(words, place, 1)
+@intrinsic
+def write_now(typing_context, array, index, word):  # type: ignore[no-untyped-def]
+    """Writes array[index]; whoever reads it sees all that was written before."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        builder.store_atomic(arguments[2], builder.gep(data, [arguments[1]]), "release", 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.uintp, types.int64), emit
+
+
+@intrinsic
+def let_others_go(typing_context):  # type: ignore[no-untyped-def]
+    """Gives the core to whoever else wants it (the system's `sched_yield`)."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        declared = ir.FunctionType(ir.IntType(32), [])
+        function = cgutils.get_or_insert_function(builder.module, declared, "sched_yield")
+        builder.call(function, [])
+        return context.get_dummy_value()
+
+    return types.void(), emit
+
+
+@inline
+def look_until(words: Any, place: Any, wanted: Any, looks: Any) -> Any:
+    """Looks at a word so many times, at most, until it is at least what is wanted; whether it is.
+
+    Others that want the core get it meanwhile.
+    """
+    for look in range(looks):
+        if read_now(words, place) >= wanted:
+            return True
+        if look % YIELD == YIELD - 1:
+            let_others_go()
+    return False
+
+
+@kernel(types.void(writable(types.int64), types.uintp, types.int64))
+def add(words: Any, place: Any, amount: Any) -> None:
+    """Adds to a word, whoever else does."""
+    add_to(words, place, amount)
 
 
 @kernel(types.int64(writable(types.int64), types.uintp, types.uintp, types.uintp))
@@ -68,11 +111,8 @@ def claim_one(words: Any, first: Any, count: Any, start: Any) -> Any:
 
 @kernel(types.boolean(writable(types.int64), types.uintp, types.int64, types.int64))
 def wait_for(words: Any, place: Any, wanted: Any, looks: Any) -> Any:
-    """Looks at a word so many times, at most, until it is what is wanted; tells whether it is."""
-    for _ in range(looks):  # noqa: SIM110
-        if read_now(words, place) == wanted:
-            return True
-    return False
+    """Looks at a word until it is at least what is wanted, for so long at most; whether it is."""
+    return look_until(words, place, wanted, looks)
 
 
 @kernel(types.boolean(writable(types.int64)))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from hogwild.kernels.compile import kernel
+from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.primitives import U, prefetch, random_below, random_word, readonly, writable
 from hogwild.problems.losses import slope_of, value_of
 from hogwild.problems.schedules import left_of, rate_of
@@ -25,10 +25,13 @@ ROWS = types.Tuple(
 )
 # schedule's code, eta0, l2, rate of the intercept over the rate of the weights (0: no intercept)
 RATE = types.Tuple((types.int64, types.float64, types.float64, types.float64))
+# the loss's number, how many rows ahead are fetched, and the rate
+HOW = types.Tuple((types.int64, types.uintp, RATE))
 # steps that all workers did before, step of the last fold, steps that one of ours stands for
 CLOCK = types.Tuple((types.float64, types.float64, types.float64))
 
 LINE = U(16)  # 4-byte numbers in a cache line
+SETTLED = 1024  # columns whose squares are added up in single precision
 BLOCK = U(256)  # rows between two exchanges of the intercept
 
 
@@ -41,6 +44,79 @@ def shuffle(order: Any, first: Any, seed: Any) -> None:
     for i in range(U(0), size):
         other = i + U(random_below(random_word(seed, i), size - i))
         order[i], order[other] = order[other], order[i]
+
+
+@inline
+def dot_with(rows: Any, row: Any, weights: Any) -> Any:
+    """The inner product of a row and some weights."""
+    indptr, indices, values, _ = rows
+    dot = np.float32(0)
+    for k in range(U(indptr[row]), U(indptr[row + U(1)])):
+        dot += weights[indices[k]] * values[k]
+    return dot
+
+
+@inline
+def take_off(rows: Any, row: Any, factor: Any, weights: Any) -> None:
+    """weights <- weights - factor * row."""
+    indptr, indices, values, _ = rows
+    for k in range(U(indptr[row]), U(indptr[row + U(1)])):
+        weights[indices[k]] -= factor * values[k]  # races where shared: an update may be lost
+
+
+@inline
+def visit(
+    rows: Any,
+    order: Any,
+    places: Any,
+    weights: Any,
+    changed: Any,
+    intercept: Any,
+    how: Any,
+    clock: Any,
+) -> Any:
+    """Visits the rows at some places of an order: learns from `weights`, and writes to `changed`.
+
+    These two may be one. `intercept` is its value, and 1 if its changes count at once or 0 if they
+    are only summed up. Rows `ahead` places later are fetched into the cache meanwhile: a random
+    order costs nothing. Returns the sum of the losses just before each update, and by how much the
+    intercept moved.
+    """
+    indptr, indices, values, targets = rows
+    begin, end = places
+    bias, moving = intercept
+    loss, ahead, rate_plan = how
+    schedule, eta0, l2, intercept_share = rate_plan
+    done, since, stride = clock
+    last = U(order.size) - U(1)
+    total = 0.0
+    left = left_of(schedule, done, since, eta0, l2)
+    moved = np.float32(0)
+    for i in range(begin, end):
+        prefetch(indptr, U(order[min(i + U(2) * ahead, last)]))
+        coming = U(order[min(i + ahead, last)])
+        prefetch(targets, coming)
+        k = U(indptr[coming])
+        coming_end = U(indptr[coming + U(1)])
+        while k < coming_end:
+            prefetch(indices, k)
+            prefetch(values, k)
+            k += LINE
+
+        row = U(order[i])
+        dot = dot_with(rows, row, weights)
+        target = np.float64(targets[row])
+        score = np.float64(np.float32(left) * dot + (bias + moving * moved))
+        total += value_of(loss, score, target)
+        slope = slope_of(loss, score, target)
+        t = done + stride * np.float64(i - begin + U(1))
+        left = left_of(schedule, t, since, eta0, l2)
+        step = rate_of(schedule, t, eta0, l2)
+        whole_step = step / left  # need not wait for the slope, and the next row waits for that
+        if slope != 0.0:
+            take_off(rows, row, np.float32(slope * whole_step), changed)
+            moved -= np.float32(slope * step * intercept_share)
+    return total, moved
 
 
 @kernel(
@@ -72,51 +148,18 @@ def learn(
     """Visits the rows order[begin:end]; returns the sum of their losses just before each update.
 
     `weights` and `intercept` are shared by all workers and nobody locks them: that is Hogwild!.
-    Rows `ahead` places later are fetched into the cache meanwhile: a random order costs nothing.
     """
-    indptr, indices, values, targets = rows
-    schedule, eta0, l2, intercept_share = rate_plan
     done, since, stride = clock
-    last = U(order.size) - U(1)
+    how = loss, ahead, rate_plan
     total = 0.0
-    left = left_of(schedule, done, since, eta0, l2)
-    bias = intercept[0]
-    bias_before = bias
-    for i in range(begin, end):
-        prefetch(indptr, U(order[min(i + U(2) * ahead, last)]))
-        coming = U(order[min(i + ahead, last)])
-        prefetch(targets, coming)
-        k = U(indptr[coming])
-        coming_end = U(indptr[coming + U(1)])
-        while k < coming_end:
-            prefetch(indices, k)
-            prefetch(values, k)
-            k += LINE
-
-        row = U(order[i])
-        row_begin = U(indptr[row])
-        row_end = U(indptr[row + U(1)])
-        dot = np.float32(0)
-        for k in range(row_begin, row_end):
-            dot += weights[indices[k]] * values[k]
-        target = np.float64(targets[row])
-        score = np.float64(np.float32(left) * dot + bias)
-        total += value_of(loss, score, target)
-        slope = slope_of(loss, score, target)
-        t = done + stride * np.float64(i - begin + U(1))
-        left = left_of(schedule, t, since, eta0, l2)
-        step = rate_of(schedule, t, eta0, l2)
-        whole_step = step / left  # need not wait for the slope, and the next row waits for that
-        if slope != 0.0:
-            change = np.float32(slope * whole_step)
-            for k in range(row_begin, row_end):
-                weights[indices[k]] -= change * values[k]  # races: an update may be lost
-            bias -= np.float32(slope * step * intercept_share)
-        if (i - begin) % BLOCK == BLOCK - U(1):
-            intercept[0] += bias - bias_before  # races, as above
-            bias = intercept[0]
-            bias_before = bias
-    intercept[0] += bias - bias_before  # races, as above
+    for first in range(begin, end, BLOCK):
+        now = done + stride * np.float64(first - begin), since, stride
+        places = first, min(first + BLOCK, end)
+        met, moved = visit(
+            rows, order, places, weights, weights, (intercept[0], np.float32(1)), how, now
+        )
+        intercept[0] += moved  # races, as the weights
+        total += met
     return total
 
 
@@ -195,6 +238,44 @@ def add_scaled(weights: Any, factor: Any, keep: Any, sums: Any) -> None:
     for k in range(U(0), U(sums.size)):
         before = keep * sums[k] if keep > np.float32(0) else np.float32(0)
         sums[k] = before + factor * weights[k]
+
+
+@kernel(
+    types.UniTuple(types.float64, 3)(
+        types.UniTuple(writable(types.float32), 3),
+        types.float32,
+        types.UniTuple(types.float32, 3),
+        types.UniTuple(types.uintp, 2),
+    )
+)
+def settle(arrays: Any, left: Any, factors: Any, share: Any) -> Any:
+    """Makes weights whole, and means of sums of them, for a share of the columns.
+
+    weights <- left * weights
+    last <- last, or weights if there were no late moments
+    whole <- keep * whole + each * last;  last <- last / late
+    The arrays are weights, last (a sum over late moments) and whole (one over early ones); the
+    factors are how many late ones there were, keep and each. Returns
+    the sums of the squares of all three.
+    """
+    weights, last, whole = arrays
+    late, keep, each = factors
+    begin, end = share
+    scale = np.float32(1) / max(late, np.float32(1))
+    norms = 0.0, 0.0, 0.0
+    for first in range(begin, end, U(SETTLED)):
+        of_weights, of_last, of_whole = np.float32(0), np.float32(0), np.float32(0)
+        for k in range(first, min(first + U(SETTLED), end)):
+            weight = left * weights[k]
+            total = last[k] if late > np.float32(0) else weight
+            before = keep * whole[k] if keep > np.float32(0) else np.float32(0)
+            mean, tail = before + each * total, scale * total
+            weights[k], last[k], whole[k] = weight, tail, mean
+            of_weights += weight * weight
+            of_last += tail * tail
+            of_whole += mean * mean
+        norms = norms[0] + of_weights, norms[1] + of_last, norms[2] + of_whole
+    return norms
 
 
 @kernel(types.float64(readonly(types.float32)))

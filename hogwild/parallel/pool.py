@@ -22,8 +22,8 @@ from hogwild.fingerprints import fingerprint
 from hogwild.kernels.compile import Kernel
 from hogwild.parallel.memory import Arena, Arrays, Wanted, shared_arrays, size_of
 from hogwild.parallel.processes import Processes
+from hogwild.parallel.strategies import STRATEGIES, Workers
 from hogwild.parallel.team import Control, Tick
-from hogwild.parallel.worker import Workers
 from hogwild.problems.problem import Problem
 
 IDLE = 20.0  # seconds after which kept workers end
@@ -187,7 +187,7 @@ def _staff_for(
     """Workers that have begun on the problem: the kept ones if they suit, else new ones."""
     global _kept, _timer
     packed, data = _packed((problem, strategy))
-    kernels = set(problem.kernels())
+    kernels = {*problem.kernels(), *STRATEGIES[strategy].workers(problem).kernels()}
     if kept:
         if _timer is not None:
             _timer.cancel()

@@ -1,77 +1,84 @@
 """Strategies: how the workers may touch the weights. What the weights mean they do not know.
 
-Of a problem of rows, each worker makes one side of its strategy, learns on its `weights`, and calls
-`exchange` after every piece of an epoch and `finish` at its end. Of a problem of blocks, a strategy
-says which tasks (a band of each side) may be done at the same time.
+A strategy is a kind of worker for problems of rows, one for problems of blocks, or both.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
-import numpy as np
+from hogwild.parallel.averaging_worker import AveragedWorker, MixedWorker
+from hogwild.parallel.block_worker import RacingBlockWorker, StrataWorker
+from hogwild.parallel.combine_worker import CombineWorker
+from hogwild.parallel.excluding_worker import LockedWorker, RoundRobinWorker
+from hogwild.parallel.memory import Arrays, Wanted
+from hogwild.parallel.rounds_worker import MinibatchWorker, OrderedWorker
+from hogwild.parallel.row_worker import RowWorker
+from hogwild.parallel.team import Control
+from hogwild.parallel.worker import Worker
+from hogwild.problems.problem import BlockProblem, Problem
 
-from hogwild.parallel.memory import Arrays
-from hogwild.seeds import seed_of
-
-Phase = list[tuple[int, int]]  # tasks that may be done at the same time: two bands each
-
-
-class Sharing(Protocol):
-    """One worker's side of a strategy."""
-
-    weights: Arrays  # what this worker's kernels read and write
-
-    def exchange(self) -> None:
-        """Called after every piece of an epoch."""
-
-    def finish(self) -> None:
-        """Called at the end of the worker's part of an epoch: the shared weights must be whole."""
-
-
-class Hogwild:
-    """All workers write the shared weights themselves, without locks (Niu et al. 2011)."""
-
-    def __init__(self, shared: Arrays, rank: int, workers: int) -> None:
-        self.weights = shared  # raced for: an update may get lost
-
-    def exchange(self) -> None:
-        pass
-
-    def finish(self) -> None:
-        pass
-
-
-def any_order(bands: int, seed: int, epoch: int) -> list[Phase]:
-    """All tasks in one phase, in a random order: two at a time may touch the same rows."""
-    order = np.random.default_rng(seed_of(seed, epoch)).permutation(bands * bands)
-    return [[(int(task) // bands, int(task) % bands) for task in order]]
-
-
-def diagonals(bands: int, seed: int, epoch: int) -> list[Phase]:
-    """As many phases as bands, in a random order: no two tasks of one touch the same rows.
-
-    A worker that does neighbouring tasks finds, in the next phase, most of their rows in its cache.
-    """
-    order = np.random.default_rng(seed_of(seed, epoch)).permutation(bands).tolist()
-    return [
-        [(band, order[(band + phase) % bands]) for band in range(bands)] for phase in range(bands)
-    ]
+AUTO = "auto"
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """A strategy, in a line; a worker's side of it for rows, and its phases for blocks, if any."""
+    """A strategy, in a line; its workers; whether their number does not matter for the outcome."""
 
     summary: str
-    make: Callable[[Arrays, int, int], Sharing] | None = None
-    phases: Callable[[int, int, int], list[Phase]] | None = None
+    rows: type[Worker] | None = None
+    blocks: type[Worker] | None = None
+    deterministic: bool = False
+
+    def workers(self, problem: Problem) -> type[Worker]:
+        """The kind of worker for this problem."""
+        kind = self.blocks if isinstance(problem, BlockProblem) else self.rows
+        assert kind is not None  # as `Config` has seen to
+        return kind
 
 
 STRATEGIES: dict[str, Strategy] = {
-    "hogwild": Strategy("all workers write one array without locks", Hogwild, any_order),
+    "hogwild": Strategy("all workers write one array without locks", RowWorker, RacingBlockWorker),
+    "combine": Strategy(
+        "workers learn on copies and exchange changes, those of hot columns most often; none is "
+        "lost",
+        CombineWorker,
+    ),
+    "ordered": Strategy(
+        "as combine, but merged in order at fixed points; any number of workers, the same bytes",
+        OrderedWorker,
+        deterministic=True,
+    ),
     "strata": Strategy(
         "workers hold blocks that share no row and no column; any number of them, the same bytes",
-        phases=diagonals,
+        blocks=StrataWorker,
+        deterministic=True,
+    ),
+    "locked": Strategy("a lock for every column that an update touches", LockedWorker),
+    "roundrobin": Strategy("workers write in turn", RoundRobinWorker),
+    "averaged": Strategy("workers train alone; their weights are averaged", AveragedWorker),
+    "mixed": Strategy("as averaged, but all go on from the mean after every epoch", MixedWorker),
+    "minibatch": Strategy(
+        "the gradient of a batch of rows, computed in parallel, makes one step",
+        MinibatchWorker,
+        deterministic=True,
     ),
 }
+
+
+class Workers:
+    """All workers of a run, as a team calls them: each is made when it is first called."""
+
+    def __init__(self, problem: Problem, shared: Arrays, control: Control, strategy: str) -> None:
+        self._ingredients = problem, shared, control
+        self._kind = STRATEGIES[strategy].workers(problem)
+        self._made: dict[int, Worker] = {}
+
+    @staticmethod
+    def arrays(problem: Problem, strategy: str, workers: int) -> Wanted:
+        """All arrays that so many of them share."""
+        return problem.shared() | STRATEGIES[strategy].workers(problem).arrays(problem, workers)
+
+    def __call__(self, rank: int, command: str, arguments: tuple[Any, ...]) -> Any:
+        if rank not in self._made:
+            self._made[rank] = self._kind(*self._ingredients, rank)
+        return getattr(self._made[rank], command)(*arguments)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hogwild.kernels.atomic import add_one, claim, claim_one, wait_for
+from hogwild.kernels.atomic import add, claim, claim_one, wait_for
 from hogwild.parallel.memory import Arrays
 
 Work = Callable[[int, str, tuple[Any, ...]], Any]
@@ -38,7 +38,7 @@ class Control:
         self.workers = workers
         self.clear()
         if workers > 1:
-            for kernel in (add_one, claim, claim_one, wait_for):
+            for kernel in (add, claim, claim_one, wait_for):
                 kernel.compiled  # noqa: B018  before any process is forked
         # Called by work between its pieces, by those workers that have something to look after
         self.between: Tick = lambda: None
@@ -116,6 +116,16 @@ class Control:
         self._moments[1 + late] += mine
         self._claimed[0] = 0
 
+    def add_moments(self, early: int, late: int) -> None:
+        """Says how many moments a worker has taken by itself."""
+        for which, count in enumerate((early, late), start=1):
+            add(self._moments, which, count)
+
+    @property
+    def words(self) -> tuple[Any, Any, Any]:
+        """For kernels: the steps of each worker, which of them are at work, and the stop."""
+        return self._steps, self._at_work, self._stop
+
     def take(self, phase: int, tasks: int, rank: int) -> int:
         """The number of a task of a phase that nobody has taken, or -1: first of a worker's own.
 
@@ -131,7 +141,7 @@ class Control:
     def finish_task(self, phase: int) -> None:
         """Says that a task of a phase is done."""
         if self.workers > 1:
-            add_one(self._finished, phase * SLOT)
+            add(self._finished, phase * SLOT, 1)
 
     def all_finished(self, phase: int, tasks: int, looks: int) -> bool:
         """Whether all tasks of a phase are done; looks so many times, at most, until they are."""

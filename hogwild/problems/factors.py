@@ -183,12 +183,6 @@ class FactorProblem(BlockProblem):
         """The work of an epoch, in what takes as long as a non-zero of a linear model."""
         return self.work * self._width / 32
 
-    def sharing(self, strategy: str) -> tuple[bool, str]:
-        """Whether several workers gain by sharing the weights, and why."""
-        if strategy == "strata":
-            return True, "blocks that are worked on at once share no row"
-        return True, "two ratings at a time seldom share a user or an item"
-
     def shared(self) -> dict[str, tuple[int, Any]]:
         """The arrays that all workers share."""
         floats = {

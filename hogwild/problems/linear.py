@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hogwild.config import Config
 from hogwild.data.rows import Labels, Rows, checked_labels
-from hogwild.data.statistics import sharing
+from hogwild.data.statistics import Heat, sharing
 from hogwild.errors import DataError
 from hogwild.kernels import linear as kernels
 from hogwild.kernels.compile import Kernel
@@ -22,6 +22,8 @@ from hogwild.problems.problem import Arrays, RowProblem, Shown, Sums
 from hogwild.problems.sample import DOUBT, Point, Sample
 from hogwild.problems.schedules import Clock
 
+BATCH = 256
+MANY_COLUMNS = 1 << 18  # a pass over them takes longer than telling the workers to make it
 PACE = 0.25  # of the weights: what the penalty may take until workers look at each other again
 CHUNK_NONZEROS = 4_000_000  # some milliseconds of work
 MOMENTS = 64  # at most, of an epoch, that means of the weights are taken over
@@ -56,6 +58,7 @@ class LinearProblem(RowProblem):
         self.units = len(rows)
         self.work = rows.nonzeros
         self.columns = rows.columns
+        self.batch = config.batch or BATCH
         self.seed = config.seed
         self.notes: list[str] = []
         self._rows = rows
@@ -105,8 +108,8 @@ class LinearProblem(RowProblem):
         """About how large a model file will be."""
         return 4 * self.columns
 
-    def sharing(self, strategy: str) -> tuple[bool, str]:
-        """Whether several workers gain by sharing the weights, and why."""
+    def sharing(self) -> tuple[bool, str]:
+        """Whether several workers gain by writing to one array of weights, and why."""
         found = sharing(self._rows)
         return found.pays, found.reason
 
@@ -120,7 +123,8 @@ class LinearProblem(RowProblem):
     def kernels(self) -> list[Kernel]:
         """All that training will call."""
         always = [kernels.shuffle, kernels.learn, kernels.evaluate, kernels.squared_norm]
-        return always + ([kernels.add_scaled, kernels.compare] if self.config.average else [])
+        means = [kernels.add_scaled, kernels.settle, kernels.compare]
+        return always + (means if self.config.average else [])
 
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
         """Writes the weights to begin with into the shared ones: zeros, or what is given."""
@@ -148,36 +152,51 @@ class LinearProblem(RowProblem):
         """What the first rate is multiplied by in an epoch (they count from 1)."""
         return self.config.backoff(epoch)
 
-    def fold(self, shared: Arrays, left: float) -> None:
-        """Multiplies the penalty into the weights, which so become whole."""
-        if left != 1.0:
-            shared["weights"] *= np.float32(left)
-
-    def end_moments(self, shared: Arrays, early: int, late: int, first: bool) -> None:
-        """Makes means of sums over so many moments, and chooses among them and the last weights.
+    def settle(
+        self, shared: Arrays, left: float, moments: tuple[int, int] | None, part: int, parts: int
+    ) -> npt.NDArray[np.float64]:
+        """Multiplies the penalty into a share of the weights, and makes means of sums of them.
 
         Early moments come before the last quarter of an epoch. Where there were no late ones, the
-        weights as they are must do. In the first epoch, whose beginning is far off, the mean over
-        all of it is not expected to be best.
+        weights as they are must do. Returns the squared lengths of the share of all candidates.
         """
-        for name in ("weights", "intercept"):
-            whole, tail = shared["whole_" + name], shared["tail_" + name]
-            if not late:
-                tail[:] = shared[name]
-            each = 1.0 / (early + max(late, 1))
-            kernels.add_scaled(tail, each, each if early else 0.0, whole)
-            tail *= np.float32(1.0 / max(late, 1))
+        begin, end = self.columns * part // parts, self.columns * (part + 1) // parts
+        if moments is None:
+            shared["weights"][begin:end] *= np.float32(left)
+            return np.zeros(len(CANDIDATES))
+        early, late = moments
+        each = 1.0 / (early + max(late, 1))
+        factors = float(late), each if early else 0.0, each
+        found = np.zeros(len(CANDIDATES))
+        for name, of_left, share in (("weights", left, (begin, end)), ("intercept", 1.0, (0, 1))):
+            if name == "weights" or part == 0:
+                arrays = tuple(shared[prefix + name] for prefix in CANDIDATES)
+                norms = kernels.settle(arrays, of_left, factors, share)
+                found += norms if name == "weights" else 0.0
+        return found
+
+    @property
+    def settles_together(self) -> bool:
+        """Whether `settle` is so much work that the workers share it."""
+        return self.columns > MANY_COLUMNS
+
+    def choose(self, shared: Arrays, squares: npt.NDArray[np.float64], first: bool) -> None:
+        """Chooses among the candidates, given their squared lengths.
+
+        In the first epoch, whose beginning is far off, the mean over all of it is not expected to
+        be best.
+        """
         default = CANDIDATES.index("tail_" if first else "whole_")
         # In the first epoch they differ by much, and nothing is known of which is better
         doubt = 0.0 if first else DOUBT
-        shared["chosen"][0] = self._best_candidate(shared, default, doubt)
-
-    def _best_candidate(self, shared: Arrays, default: int, doubt: float) -> int:
-        """The default, unless another is better beyond doubt on a few rows."""
         points = [
-            Point(shared[prefix + "weights"], shared[prefix + "intercept"][0])
-            for prefix in CANDIDATES
+            Point(shared[prefix + "weights"], shared[prefix + "intercept"][0], float(square))
+            for prefix, square in zip(CANDIDATES, squares, strict=True)
         ]
+        shared["chosen"][0] = self._best_candidate(points, default, doubt)
+
+    def _best_candidate(self, points: list[Point], default: int, doubt: float) -> int:
+        """The default, unless another is better beyond doubt on a few rows."""
         present = points[default]
         gains = [
             0.0 if point is present else self._sample.sure_gain(present, point, doubt)
@@ -189,6 +208,14 @@ class LinearProblem(RowProblem):
         """The weights and the intercept that training came to: views, not copies."""
         prefix = CANDIDATES[shared["chosen"][0]]
         return {name: shared[prefix + name] for name in ("weights", "intercept")}
+
+    def goes_on_from(self, shared: Arrays) -> Arrays:
+        """The last weights, and not a mean of them."""
+        return {name: shared[name] for name in ("weights", "intercept")}
+
+    def state(self, shared: Arrays) -> Arrays:
+        """What training can go on from: copies."""
+        return {name: array.copy() for name, array in self.goes_on_from(shared).items()}
 
     def taken(self, shared: Arrays) -> str:
         """Which of the candidates `learned` gives, as a word for the trace."""
@@ -244,21 +271,31 @@ class LinearProblem(RowProblem):
         clock: Clock,
     ) -> float:
         """One step on each of the rows order[begin:end]; the sum of the losses met on the way."""
-        plan = (self._schedule, clock.eta0, self._l2, self._intercept_share)
+        rows, (loss, ahead, plan) = self.visiting(clock.eta0)
         return float(
             kernels.learn(
-                self._data["train"],
+                rows,
                 order,
                 begin,
                 end,
-                self._ahead,
+                ahead,
                 weights["weights"],
                 weights["intercept"],
-                self._loss,
+                loss,
                 plan,
                 (float(clock.done), float(clock.since), float(clock.stride)),
             )
         )
+
+    def visiting(self, eta0: float) -> tuple[Any, Any]:
+        """The rows, and how they are visited, as the kernels of strategies take them."""
+        plan = (self._schedule, eta0, self._l2, self._intercept_share)
+        return self._data["train"], (self._loss, self._ahead, plan)
+
+    @cached_property
+    def heat(self) -> Heat:
+        """The columns that some rows hold, the commonest first."""
+        return self._rows.heat
 
     def add_moment(self, shared: Arrays, late: bool, first: bool, clock: Clock) -> None:
         """Adds the weights as they are, made whole, to a sum; the first begins it."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.data.statistics import Heat
 from hogwild.kernels.compile import Kernel
 from hogwild.problems.schedules import Clock
 
@@ -19,6 +20,9 @@ Arrays = dict[str, npt.NDArray[Any]]
 Order = npt.NDArray[np.uint32]
 Sums = dict[str, npt.NDArray[np.float64]]
 Task = tuple[int, int]  # a band of users, and one of items
+
+
+SUMS = ("whole_", "tail_")  # of the weights of a row problem, over early and over late moments
 
 
 class Shown(NamedTuple):
@@ -76,10 +80,6 @@ class Problem(ABC):
         return self.work
 
     @abstractmethod
-    def sharing(self, strategy: str) -> tuple[bool, str]:
-        """Whether several workers gain by sharing the weights, and why."""
-
-    @abstractmethod
     def shared(self) -> dict[str, tuple[int, Any]]:
         """The arrays that all workers share: length and type by name."""
 
@@ -115,19 +115,29 @@ class Problem(ABC):
         """The share of the weights of step `since` that the penalty has left at step `done`."""
         return 1.0
 
-    def fold(self, shared: Arrays, left: float) -> None:
-        """Makes the weights whole."""
+    def settle(
+        self, shared: Arrays, left: float, moments: tuple[int, int] | None, part: int, parts: int
+    ) -> npt.NDArray[np.float64]:
+        """Makes a share of the weights whole, and of sums over early and late moments means.
 
-    def end_moments(self, shared: Arrays, early: int, late: int, first: bool) -> None:
-        """Makes means of sums over so many moments, and chooses what to take."""
+        What it returns is added up over the parts, for `choose`.
+        """
+        return np.zeros(0)
+
+    def choose(self, shared: Arrays, found: npt.NDArray[np.float64], first: bool) -> None:
+        """Chooses what to take: the weights, or a mean of them."""
 
     @abstractmethod
     def learned(self, shared: Arrays) -> Arrays:
         """What training came to: views of the shared arrays."""
 
+    def goes_on_from(self, shared: Arrays) -> Arrays:
+        """What training goes on from, where that is not what it came to: views."""
+        return {}
+
+    @abstractmethod
     def state(self, shared: Arrays) -> Arrays:
         """What training can go on from: copies."""
-        return {name: shared[name].copy() for name in self.learned(shared)}
 
     def taken(self, shared: Arrays) -> str:
         """Which weights `learned` gives, as a word for the trace."""
@@ -159,6 +169,11 @@ class Problem(ABC):
     def evaluate(self, shared: Arrays, data: str, part: int) -> npt.NDArray[np.float64]:
         """The sums over one part that `measured` needs."""
 
+    @property
+    def settles_together(self) -> bool:
+        """Whether `settle` is so much work that the workers share it."""
+        return False
+
     def pace(self, clock: Clock) -> int:
         """Steps in which the schedule does not go far."""
         return self.units
@@ -168,6 +183,21 @@ class RowProblem(Problem):
     """A problem whose workers go through examples one by one, in a random order."""
 
     chunk: int  # units between two looks at the control
+    columns: int  # of the weights, beside which there is an intercept
+    batch: int  # rows of a batch, for the strategy that has one
+
+    @property
+    @abstractmethod
+    def heat(self) -> Heat:
+        """The columns that some rows hold, the commonest first."""
+
+    @abstractmethod
+    def sharing(self) -> tuple[bool, str]:
+        """Whether several workers gain by writing to one array of weights, and why."""
+
+    @abstractmethod
+    def visiting(self, eta0: float) -> tuple[Any, Any]:
+        """The rows, and how they are visited, as the kernels of strategies take them."""
 
     @abstractmethod
     def shuffle(self, order: Order, first: int, seed: int) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +21,12 @@ DOUBT = 2.0  # standard errors that a gain on the sample must be to be believed
 FEW_COLUMNS = 1 << 20  # with more, the sample is renumbered to its own columns
 
 
-class Point:
+class Point(NamedTuple):
     """Weights and an intercept, of which the objective is to be known."""
 
-    def __init__(self, weights: npt.NDArray[np.float32], intercept: np.float32) -> None:
-        self.weights = weights
-        self.intercept = intercept
-        self.squared_norm = float(kernels.squared_norm(weights))
+    weights: npt.NDArray[np.float32]
+    intercept: np.float32
+    squared_norm: float
 
 
 class Sample:

@@ -82,7 +82,7 @@ def test_the_json_is_the_trace_file(folder: Path) -> None:
     header = rows[0]
     assert header["options"]["workers"] == header["chosen"]["workers"] == 2
     assert header["options"]["seed"] == 0
-    assert header["options"]["strategy"] == "hogwild"
+    assert (header["options"]["strategy"], header["chosen"]["strategy"]) == ("auto", "combine")
     assert set(header["versions"]) >= {"hogwild", "python", "numpy", "numba"}
     assert header["machine"]["cpu"]
     assert rows[-1]["reason"] == "epochs"
@@ -95,7 +95,8 @@ def test_quiet_is_quiet(folder: Path) -> None:
 
 def test_every_option_of_python_is_one_of_the_command_line(folder: Path) -> None:
     words = "--task logistic --loss squared_hinge --l2 1e-3 --no-intercept --epochs 4 --tol 1e-9"
-    words += " --target 1e-9 --time-limit 60 --workers 2 --strategy hogwild --backend thread"
+    words += " --target 1e-9 --time-limit 60 --workers 2 --strategy minibatch --backend thread"
+    words += " --deterministic --batch 64"
     words += " --schedule backoff --eta0 0.5 --beta 0.8 --no-average --objective-every 2 --seed 7"
     done = run("train", "train.svm", "--json", *words.split(), cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
@@ -110,7 +111,9 @@ def test_every_option_of_python_is_one_of_the_command_line(folder: Path) -> None
         "target": 1e-9,
         "time_limit": 60.0,
         "workers": 2,
-        "strategy": "hogwild",
+        "strategy": "minibatch",
+        "deterministic": True,
+        "batch": 64,
         "backend": "thread",
         "schedule": "backoff",
         "eta0": 0.5,

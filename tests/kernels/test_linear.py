@@ -13,8 +13,8 @@ from scipy.stats import chi2
 
 from hogwild.kernels import linear as kernels
 from hogwild.kernels.compile import Kernel
-from hogwild.parallel.worker import seed_of
 from hogwild.problems import losses, schedules
+from hogwild.seeds import seed_of
 from tests import reference
 
 SHARE = 0.3  # of the intercept's rate

@@ -1,0 +1,76 @@
+"""Workers that go through blocks: `strata`, and `hogwild` for factorization."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from hogwild.parallel.memory import Arrays
+from hogwild.parallel.team import Control
+from hogwild.parallel.worker import Part, Worker
+from hogwild.problems.problem import BlockProblem
+from hogwild.seeds import seed_of
+
+Phase = list[tuple[int, int]]  # tasks that may be done at the same time: two bands each
+Phases = Callable[[int, int, int], list[Phase]]  # of bands, a seed, and an epoch
+
+
+def any_order(bands: int, seed: int, epoch: int) -> list[Phase]:
+    """All tasks in one phase, in a random order: two at a time may touch the same rows."""
+    order = np.random.default_rng(seed_of(seed, epoch)).permutation(bands * bands)
+    return [[(int(task) // bands, int(task) % bands) for task in order]]
+
+
+def diagonals(bands: int, seed: int, epoch: int) -> list[Phase]:
+    """As many phases as bands, in a random order: no two tasks of one touch the same rows.
+
+    A worker that does neighbouring tasks finds, in the next phase, most of their rows in its cache.
+    """
+    order = np.random.default_rng(seed_of(seed, epoch)).permutation(bands).tolist()
+    return [
+        [(band, order[(band + phase) % bands]) for band in range(bands)] for phase in range(bands)
+    ]
+
+
+class BlockWorker(Worker):
+    """A worker that takes one task of a phase after another, until all of them are done.
+
+    Who does which task is a matter of chance; what comes of it is not, where no two tasks of a
+    phase touch the same rows.
+    """
+
+    _problem: BlockProblem
+    phases: Phases
+
+    def __init__(self, problem: BlockProblem, shared: Arrays, control: Control, rank: int) -> None:
+        super().__init__(problem, shared, control, rank)
+
+    def _learn(self, part: Part) -> list[tuple[int, float]]:
+        phases = self.phases(self._problem.bands, self._problem.seed, part.epoch)
+        losses = []
+        done = 0
+        for number, tasks in enumerate(phases):
+            while self._control.goes_on() and (mine := self._take(number, tasks)) >= 0:
+                units, loss = self._problem.learn(self._shared, tasks[mine], part.epoch, part.eta0)
+                losses.append((number * len(tasks) + mine, loss))
+                done += units
+                self._control.count(self._rank, done)
+                self._control.finish_task(number)
+            if number + 1 < len(phases):
+                self._wait_for_all(number, len(tasks))
+        self._control.finish(self._rank)
+        return losses
+
+    def _take(self, number: int, tasks: Phase) -> int:
+        return self._control.take(number, len(tasks), self._rank)
+
+
+class StrataWorker(BlockWorker):
+    """Holds blocks that share no row with any that another worker holds (Gemulla et al. 2011)."""
+
+    phases = staticmethod(diagonals)
+
+
+class RacingBlockWorker(BlockWorker):
+    """Takes any block, whoever is at the same rows."""
+
+    phases = staticmethod(any_order)

@@ -1,0 +1,64 @@
+"""Which strategy a run gets, and how many workers, and why."""
+
+from typing import NamedTuple
+
+from hogwild import machine
+from hogwild.config import Config
+from hogwild.parallel.strategies import AUTO, STRATEGIES
+from hogwild.problems.problem import BlockProblem, Problem, RowProblem
+
+WORTH_A_WORKER = 5_000_000  # non-zeros in all epochs; with fewer, sharing them costs more
+# What copies of the weights cost in an epoch, in non-zeros visited, for each column and worker;
+# above this share of the epoch, writing to one array is tried instead
+COPYING = 10
+MOST_COPYING = 0.3
+
+
+class Choice(NamedTuple):
+    """A strategy, a number of workers, and why, in a line."""
+
+    strategy: str
+    workers: int
+    why: str
+
+
+def choose(problem: Problem, config: Config) -> Choice:
+    """What was asked for; and of what was left open, what is likely to be fastest."""
+    cores = machine.usable_cores()
+    most = min(config.workers or cores, problem.most_workers)
+    strategy, why = _strategy(problem, config, most)
+    if config.workers is None:
+        if cores == 1:
+            return Choice(strategy, 1, "only one core may be used")
+        if problem.effort * config.epochs < WORTH_A_WORKER:
+            return Choice(strategy, 1, "too little work to share")
+        if strategy == "hogwild" and isinstance(problem, RowProblem):
+            pays, reason = problem.sharing()
+            return Choice(strategy, most if pays else 1, reason)
+        return Choice(strategy, most, why)
+    if most < config.workers:
+        asked = f"{config.workers} workers were asked for, and {most} can be at work at once"
+        return Choice(strategy, most, asked)
+    return Choice(strategy, most, why)
+
+
+def _strategy(problem: Problem, config: Config, workers: int) -> tuple[str, str]:
+    if config.strategy != AUTO:
+        return config.strategy, "as asked"
+    if isinstance(problem, BlockProblem):
+        return "strata", "blocks that are worked on at once share no row"
+    if config.deterministic:
+        name = next(n for n, s in STRATEGIES.items() if s.deterministic and s.rows)
+        return name, "its outcome does not depend on the number of workers"
+    if workers == 1:
+        return "hogwild", "one worker needs no other"
+    assert isinstance(problem, RowProblem)
+    copying = COPYING * workers * problem.columns / max(1, problem.work)
+    if copying <= MOST_COPYING:
+        return "combine", f"copies of {problem.columns:,} weights cost little beside the rows"
+    pays, reason = problem.sharing()
+    if pays:
+        return "hogwild", reason
+    if copying > 1:
+        return "hogwild", f"copies of {problem.columns:,} weights would cost more than the rows"
+    return "combine", "the weights are too unevenly used for workers to write to one array"

@@ -1,0 +1,178 @@
+"""Workers that learn on copies of their own and exchange their changes: `combine`."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.kernels import combine as kernels
+from hogwild.kernels.compile import Kernel
+from hogwild.parallel.memory import Arrays, Wanted, private_arrays
+from hogwild.parallel.row_worker import LATE, RowWorker
+from hogwild.parallel.team import Control
+from hogwild.parallel.worker import Part, share_of
+from hogwild.problems.problem import SUMS, Problem, RowProblem
+
+TIERS = (512, 4_096, 32_768)  # the hottest columns, by how often they are exchanged
+LEAST_COLD = 4  # times as many columns as in a tier, for it to be one
+NEAR = 0.5  # how far a score may be moved by what others do not see yet
+AFFORDED = 0.02  # of the time: what the exchanges of a tier may take in the long run
+LISTED, IN_ORDER = 2.5, 0.7  # non-zeros that take as long as exchanging a column
+FEWEST_TIMES = 16  # an epoch that all columns are exchanged, whatever it takes
+CALMING = 0.05  # of an epoch, after which exchanges may not take more than that
+LOOK = 50_000_000  # non-zeros between two looks at the parent
+
+START, END = range(2)  # phases at whose end workers meet
+
+
+class Tiers:
+    """The hot columns, and how often which of them are exchanged.
+
+    `unseen` is how many rows of others a worker does not see for each that passes, and `afforded`
+    the share of the time that exchanging a tier may take.
+    """
+
+    def __init__(self, problem: RowProblem, unseen: float, afforded: float = AFFORDED) -> None:
+        size = problem.columns + 1  # and the intercept, which is the first of the hot ones
+        heat = problem.heat
+        ends = [c for c in TIERS if LEAST_COLD * c <= size and c <= len(heat.columns)] or [1]
+        self.hot = np.append(np.uint32(problem.columns), heat.columns[: ends[-1] - 1])
+        self.ends = np.array(ends, np.uint64)
+        # How far a row moves the score of another through the columns of a tier and colder ones
+        first = [0, *(end - 1 for end in ends)]
+        moves = [
+            heat.squares[place:].max(initial=0) + (heat.means[place:] ** 2).sum() for place in first
+        ]
+        self.moves = np.maximum(moves, 1e-30) * unseen / NEAR
+        cost = np.append(np.diff(ends, prepend=0) * LISTED, size * IN_ORDER)
+        affordable = cost / afforded * problem.units / max(1, problem.work)
+        self.floors = np.minimum(affordable, problem.units / FEWEST_TIMES)
+
+    def __len__(self) -> int:
+        return len(self.floors)
+
+    @property
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """As the kernels take them."""
+        return self.hot, self.ends, self.moves, self.floors
+
+
+class CombineWorker(RowWorker):
+    """A worker with a copy of the weights, to which the changes of the others are added."""
+
+    def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
+        super().__init__(problem, shared, control, rank)
+        self._tiers = Tiers(problem, control.workers - 1)
+        self._place = rank, control.workers
+        size, hot = problem.columns + 1, len(self._tiers.hot)
+        own = private_arrays(dict.fromkeys(("weights", "seen"), (size, np.float32)))
+        self._own = (
+            own["weights"],
+            own["seen"],
+            np.zeros(hot, np.float32),
+            shared["sums"].reshape(control.workers, -1)[rank],
+        )
+        self._slots = shared["slots"], shared["hot_slots"][: control.workers * hot]
+        self._tally = np.zeros(len(self._tiers) + 5, np.int64)
+        self._rows_between_looks = 1 + LOOK * problem.units // max(1, problem.work)
+
+    @classmethod
+    def kernels(cls) -> list[Kernel]:
+        """What it calls besides the problem's own kernels."""
+        return [
+            kernels.learn_combined,
+            kernels.exchange_everything,
+            kernels.add_up,
+            kernels.add_up_hot,
+        ]
+
+    @classmethod
+    def prepare(cls, problem: Problem) -> None:
+        """Does what is better done once, before there are workers."""
+        super().prepare(problem)
+        assert isinstance(problem, RowProblem)
+        problem.heat  # noqa: B018
+
+    @classmethod
+    def arrays(cls, problem: Problem, workers: int) -> Wanted:
+        """A slot of every weight for every worker, and its sums over moments."""
+        assert isinstance(problem, RowProblem)
+        size = workers * (problem.columns + 1)
+        return {
+            "slots": (size, np.float32),
+            "hot_slots": (workers * TIERS[-1], np.float32),
+            "sums": (2 * size if problem.moments else workers, np.float32),
+        }
+
+    def _go_through(self, part: Part, begin: int, stop: int) -> float:
+        total = 0.0
+        if self._start(begin):
+            rows, how = self._problem.visiting(part.eta0)
+            calming = max(1.0, CALMING * self._problem.units)
+            clock = float(part.done), float(part.done), calming
+            place = begin
+            while place < stop and self._control.goes_on():
+                end = min(
+                    stop, place + 1 + LOOK * self._problem.units // max(1, self._problem.work)
+                )
+                total += kernels.learn_combined(
+                    rows,
+                    self._order,
+                    (begin, place, end),
+                    how,
+                    clock,
+                    self._own,
+                    self._slots,
+                    self._tiers.arrays,
+                    self._place,
+                    self._control.words,
+                    self._tally,
+                )
+                place = end
+        self._merged += 1e-9 * int(self._tally[-1])
+        self._bring_together()
+        return total
+
+    def _start(self, begin: int) -> bool:
+        """Makes the copy, and the slots: worker 0 holds what there is to begin with."""
+        weights, seen, hot_seen, _ = self._own
+        weights[:-1], weights[-1] = self._shared["weights"], self._shared["intercept"][0]
+        mine = np.float32(self._rank == 0)
+        self._slots[0].reshape(self._control.workers, -1)[self._rank] = mine * weights
+        self._slots[1].reshape(self._control.workers, -1)[self._rank] = (
+            mine * weights[self._tiers.hot]
+        )
+        np.multiply(weights, 1 - mine, out=seen)
+        np.multiply(weights[self._tiers.hot], 1 - mine, out=hot_seen)
+        self._tally[:] = 0
+        if self._problem.moments:
+            each = max(1, self._problem.moments // self._control.workers)
+            self._tally[-5] = max(1, len(self._order) // each)
+            self._tally[-4] = int(LATE * len(self._order)) - begin
+        return self._meet(START)
+
+    def _bring_together(self) -> None:
+        """Makes the shared weights whole: each worker adds up its share of the columns."""
+        hot, workers, columns = self._tiers.hot, self._control.workers, self._problem.columns
+        kernels.exchange_everything(self._own, self._slots, hot, self._place)
+        early, late = (int(count) for count in self._tally[-3:-1])
+        if self._problem.moments:
+            both = self._own[3].reshape(2, -1)
+            both[[early == 0, late == 0]] = 0  # what is there is of another epoch
+            self._control.add_moments(early, late)
+        if not self._meet(END):
+            return
+        share = share_of(columns, workers, self._rank)
+        kernels.add_up(self._slots[0], workers, 0, share, self._shared["weights"])
+        kernels.add_up_hot(self._slots[1], workers, hot, share, self._shared["weights"])
+        if self._rank == 0:
+            first = self._slots[1].reshape(workers, -1)[:, 0]
+            self._shared["intercept"][0] = first.sum(dtype=np.float32)
+        if self._problem.moments:
+            sums = self._shared["sums"]
+            for which, prefix in enumerate(SUMS):
+                offset = which * (columns + 1)
+                kernels.add_up(sums, workers, offset, share, self._shared[prefix + "weights"])
+                if self._rank == 0:
+                    last = sums.reshape(workers, -1)[:, offset + columns]
+                    self._shared[prefix + "intercept"][0] = last.sum(dtype=np.float32)

@@ -1,0 +1,79 @@
+"""Workers whose updates exclude each other: `locked` and `roundrobin`."""
+
+import numpy as np
+
+from hogwild.kernels import locks as kernels
+from hogwild.kernels.compile import Kernel
+from hogwild.parallel.memory import Wanted
+from hogwild.parallel.row_worker import RowWorker
+from hogwild.parallel.worker import Part
+from hogwild.problems.problem import Problem, RowProblem
+from hogwild.problems.schedules import Clock
+
+
+class LockedWorker(RowWorker):
+    """Holds a lock for each column of a row while it learns from it (AIG: Niu et al. 2011)."""
+
+    @classmethod
+    def kernels(cls) -> list[Kernel]:
+        """What it calls besides the problem's own kernels."""
+        return [kernels.learn_locked]
+
+    @classmethod
+    def arrays(cls, problem: Problem, workers: int) -> Wanted:
+        """A lock for each column, and one for the intercept."""
+        assert isinstance(problem, RowProblem)
+        return {"locks": (problem.columns + 1, np.int64)}
+
+    def _visit(self, begin: int, end: int, clock: Clock) -> float:
+        rows, how = self._problem.visiting(clock.eta0)
+        return float(
+            kernels.learn_locked(
+                rows,
+                self._order,
+                (begin, end),
+                self._shared["weights"],
+                self._shared["intercept"],
+                how,
+                (float(clock.done), float(clock.since), float(clock.stride)),
+                self._shared["locks"],
+                self._rank + 1,
+                self._control.words[2],
+            )
+        )
+
+
+class RoundRobinWorker(RowWorker):
+    """Writes its updates when it is its turn (RR: Langford, Smola, Zinkevich 2009)."""
+
+    @classmethod
+    def kernels(cls) -> list[Kernel]:
+        """What it calls besides the problem's own kernels."""
+        return [kernels.learn_in_turn, kernels.leave_turn]
+
+    @classmethod
+    def arrays(cls, problem: Problem, workers: int) -> Wanted:
+        """Whose turn it is."""
+        return {"turn": (8, np.int64)}
+
+    def _go_through(self, part: Part, begin: int, stop: int) -> float:
+        total = super()._go_through(part, begin, stop)
+        kernels.leave_turn(self._shared["turn"], self._rank, self._control.words[1:])
+        return total
+
+    def _visit(self, begin: int, end: int, clock: Clock) -> float:
+        rows, how = self._problem.visiting(clock.eta0)
+        return float(
+            kernels.learn_in_turn(
+                rows,
+                self._order,
+                (begin, end),
+                self._shared["weights"],
+                self._shared["intercept"],
+                how,
+                (float(clock.done), float(clock.since), float(clock.stride)),
+                self._shared["turn"],
+                self._rank,
+                self._control.words[1:],
+            )
+        )

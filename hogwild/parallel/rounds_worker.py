@@ -1,0 +1,178 @@
+"""Workers that go in rounds over a fixed number of shards: `ordered`, and `minibatch`."""
+
+import time
+from typing import Any
+
+import numpy as np
+
+from hogwild.kernels import rounds as kernels
+from hogwild.kernels.combine import PIECE
+from hogwild.kernels.compile import Kernel
+from hogwild.parallel.combine_worker import CALMING, TIERS, Tiers
+from hogwild.parallel.memory import Arrays, Wanted
+from hogwild.parallel.row_worker import LATE
+from hogwild.parallel.team import Control
+from hogwild.parallel.worker import NAP, Part, Worker, share_of
+from hogwild.problems.problem import SUMS, Problem, RowProblem
+from hogwild.seeds import seed_of
+
+SHARDS = 8
+MOMENTS = 16  # of an epoch, at most: at each of them all columns are merged
+STATE = 32  # words
+AFFORDED = 0.06  # of the time: what merging a tier may take; the copies are many, so often
+
+START = 0  # the phase at whose end workers meet
+
+
+class OrderedWorker(Worker):
+    """Learns from some of the shards; all shards' changes are merged in order, at fixed points."""
+
+    _problem: RowProblem
+
+    @property
+    def batch(self) -> int:
+        """Rows of a batch; 0: learning goes on within a round."""
+        return 0
+
+    def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
+        super().__init__(problem, shared, control, rank)
+        self._shards = share_of(SHARDS, control.workers, rank)
+        self._tiers = Tiers(problem, (SHARDS - 1) / SHARDS, AFFORDED)
+        self._hot_base = np.zeros(len(self._tiers.hot), np.float32)
+        self._state = np.zeros(STATE, np.int64)
+        self._scratch = np.empty(int(PIECE), np.float32)
+        self._bounds = [share_of(problem.units, SHARDS, shard) for shard in range(SHARDS)]
+        mine = self._bounds[slice(*self._shards)]
+        self._order = np.empty(sum(end - begin for begin, end in mine), np.uint32)
+
+    @classmethod
+    def kernels(cls) -> list[Kernel]:
+        """What it calls besides the problem's own kernels."""
+        return [kernels.learn_in_rounds]
+
+    @classmethod
+    def prepare(cls, problem: Problem) -> None:
+        """Does what is better done once, before there are workers."""
+        super().prepare(problem)
+        assert isinstance(problem, RowProblem)
+        problem.heat  # noqa: B018
+
+    @classmethod
+    def arrays(cls, problem: Problem, workers: int) -> Wanted:
+        """The base, a copy for each shard, and lists of changes."""
+        assert isinstance(problem, RowProblem)
+        size = problem.columns + 1
+        return {
+            "base": (size, np.float32),
+            "copies": (SHARDS * size, np.float32),
+            "lists": (2 * SHARDS * TIERS[-1], np.float32),
+            "sums": (2 * size if problem.moments else 1, np.float32),
+            "barrier": (8, np.int64),
+        }
+
+    def _learn(self, part: Part) -> list[tuple[int, float]]:
+        share = self._start()
+        parts, longest = self._parts(part)
+        losses = np.zeros(SHARDS)
+        if self._meet(START):
+            self._go(part, share, parts, longest, losses)
+        self._finish(share)
+        done = np.minimum(parts[1] - parts[0], np.uint64(self._state[kernels.DONE]))
+        self._control.count(self._rank, int(done.sum()))
+        self._control.finish(self._rank)
+        return [(shard, float(losses[shard])) for shard in range(*self._shards)]
+
+    def _start(self) -> tuple[int, int]:
+        """Makes the copies, and its share of the base. The intercept is the last of the columns."""
+        shared, columns = self._shared, self._problem.columns
+        whole = np.append(shared["weights"], shared["intercept"])
+        begin, end = share_of(columns + 1, self._control.workers, self._rank)
+        shared["base"][begin:end] = whole[begin:end]
+        copies = shared["copies"].reshape(SHARDS, -1)
+        copies[slice(*self._shards)] = 0 if self.batch else whole
+        self._hot_base[:] = whole[self._tiers.hot]
+        met = self._state[kernels.MET]
+        self._state[:] = 0
+        self._state[kernels.MET] = met
+        return begin, end
+
+    def _parts(self, part: Part) -> tuple[tuple[Any, Any], int]:
+        """Where its shards begin and end in the order; and the rows of the longest shard."""
+        if part.begin == 0:
+            self._shuffle(part.epoch)
+        sizes = [end - begin for begin, end in self._bounds]
+        ranges = [(int(size * part.begin), int(size * part.end)) for size in sizes]
+        mine = slice(*self._shards)
+        offsets = np.cumsum([0, *sizes[mine]])[:-1]
+        begins, ends = (
+            np.array([limits[which] for limits in ranges[mine]], np.uint64)
+            + offsets.astype(np.uint64)
+            for which in (0, 1)
+        )
+        return (begins, ends), max(end - begin for begin, end in ranges)
+
+    def _shuffle(self, epoch: int) -> None:
+        place = 0
+        for shard in range(*self._shards):
+            begin, end = self._bounds[shard]
+            seed = seed_of(self._problem.seed, epoch, shard)
+            self._problem.shuffle(self._order[place : place + end - begin], begin, seed)
+            place += end - begin
+
+    def _go(self, part: Part, share: Any, parts: Any, longest: int, losses: Any) -> None:
+        rows, how = self._problem.visiting(part.eta0)
+        shared, control = self._shared, self._control
+        clock = float(part.done), float(part.done), max(1.0, CALMING * self._problem.units)
+        names = ("base", "copies", "lists", "sums")
+        base, copies, lists, sums = (shared[name] for name in names)
+        gap = -(-longest // min(MOMENTS, self._problem.moments)) if self._problem.moments else 0
+        arguments = (
+            rows,
+            self._order,
+            parts,
+            (*self._shards, SHARDS),
+            how,
+            clock,
+            (base, copies, self._scratch, self._hot_base, lists, sums),
+            self._tiers.arrays,
+            (*share, self._rank, control.workers),
+            (longest, self.batch // SHARDS, gap, int(LATE * longest)),
+            (self._state, shared["barrier"], control.words[2], control.words[0]),
+            losses,
+        )
+        began = time.monotonic()
+        while not kernels.learn_in_rounds(*arguments) and control.goes_on():
+            waited = time.monotonic() - began
+            time.sleep(0.0 if waited < NAP else NAP)
+            self._waited += time.monotonic() - began - waited
+            began = time.monotonic() if self._state[kernels.STAGE] == 0 else began
+        self._merged += 1e-9 * int(self._state[kernels.MERGING])
+        self._waited += 1e-9 * int(self._state[kernels.WAITING])
+
+    def _finish(self, share: tuple[int, int]) -> None:
+        """Writes its share of what was learned to where everyone looks for it."""
+        self._write(self._shared["base"], "", share)
+        if self._problem.moments:
+            size = self._problem.columns + 1
+            for which, prefix in enumerate(SUMS):
+                self._write(self._shared["sums"][which * size :], prefix, share)
+            if self._rank == 0:
+                counts = self._state[[kernels.EARLY, kernels.LATE]]
+                self._control.add_moments(*(int(count) for count in counts))
+
+    def _write(self, source: Any, prefix: str, share: tuple[int, int]) -> None:
+        begin, end = share
+        columns = self._problem.columns
+        weights = slice(begin, min(end, columns))
+        self._shared[prefix + "weights"][weights] = source[weights]
+        if end == columns + 1:
+            self._shared[prefix + "intercept"][0] = source[columns]
+
+
+class MinibatchWorker(OrderedWorker):
+    """Sums up the gradients of a batch of rows at one point; then all take one step."""
+
+    @property
+    def batch(self) -> int:
+        """Rows of a batch."""
+        return self._problem.batch

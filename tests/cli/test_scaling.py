@@ -1,0 +1,158 @@
+"""`hogwild scaling`, end to end."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+import hogwild
+from experiments import scaling as experiment
+from hogwild.cli import main
+from hogwild.data.synthetic import rcv1
+from hogwild.scaling import probe as probes
+from hogwild.scaling import study as studies
+
+BRIEF = ["--epochs", "2", "--repeat", "1"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With rows, and with ratings."""
+    folder = tmp_path_factory.mktemp("scaling")
+    hogwild.save(rcv1(2000, 1000)[0], folder / "rows.svm")
+    lines = [f"{user},{item},{(user * item) % 5 + 1}" for user in range(40) for item in range(30)]
+    (folder / "ratings.csv").write_text("\n".join(lines))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch, folder):
+    """The machine is measured in no time, and the folder is the current one."""
+    monkeypatch.setattr(probes, "STREAMED", 16 << 20)
+    monkeypatch.setattr(studies, "probe", lambda workers: probes.probe(workers, 0.001))
+    monkeypatch.chdir(folder)
+
+
+def wrong(capsys, *words: str) -> str:
+    """What is said of a call that is refused as wrong usage."""
+    assert main(["scaling", *words]) == 2
+    return capsys.readouterr().err
+
+
+def test_rows_from_the_file_to_the_page(folder: Path, capsys) -> None:
+    words = ["--strategies", "combine,hogwild", "--workers", "1,2", "--out", "first"]
+    assert main(["scaling", "rows.svm", *words, *BRIEF]) == 0
+    said, problems = capsys.readouterr()
+    assert problems == ""  # no terminal, no progress
+    for text in ("one worker", "combine x 2", "hogwild x 2", "In short: ", "512 hottest columns"):
+        assert text in said
+    assert said.endswith("saved: first.jsonl and first.html\n")
+    rows = [json.loads(line) for line in (folder / "first.jsonl").read_text().splitlines()]
+    assert [row["kind"] for row in rows] == ["header", *["run"] * 3, *["summary"] * 3, "findings"]
+    assert all(len(row["epochs"]) == 2 for row in rows[1:4])
+    assert rows[0]["data"]["rows"] == 2000
+    assert "hogwild x 2" in (folder / "first.html").read_text()
+
+
+def test_ratings_too(capsys) -> None:
+    words = ["--task", "mf", "--rank", "4", "--workers", "2", "--out", "second"]
+    assert main(["scaling", "ratings.csv", *words, *BRIEF]) == 0
+    said = capsys.readouterr().out
+    assert "auto x 2 (strata)" in said
+    assert "1,200 ratings of 30 items by 40 users" in said
+    assert "rank 4" in said
+
+
+def test_more_workers_than_cores_are_told_at_the_top_of_both(folder, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(studies.machine, "usable_cores", lambda: 1)
+    words = ["--strategies", "hogwild", "--workers", "2", "--out", "third"]
+    assert main(["scaling", "rows.svm", *words, *BRIEF]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    note = "Up to 2 workers were asked for. One core may be used"
+    assert said.index(note) < said.index("one worker")
+    page = (folder / "third.html").read_text()
+    assert page.index(note) < page.index("<svg")
+
+
+def test_help_has_every_option_of_a_study(capsys) -> None:
+    assert main(["scaling", "--help"]) == 0
+    said = capsys.readouterr().out
+    for name in ("workers", "strategies", "target", "repeat", "epochs", "l2", "out", "optimum"):
+        assert f"--{name} " in said
+    for name in ("tol", "strategy", "deterministic", "time-limit", "early-stopping"):
+        assert f"\n  --{name}" not in said.replace("--strategies", "")
+    assert main(["--help"]) == 0
+    assert "what bounds it" in " ".join(capsys.readouterr().out.split())
+
+
+def test_all_that_is_wrong_is_said_at_once_and_nothing_is_read(folder, capsys) -> None:
+    words = "--workers 2,x --strategies strata,hogwild,hogwild --repeat 0 --target far --rank 3"
+    said = wrong(capsys, "none.svm", *words.split(), "--out", "none/x")
+    for text in (
+        "--workers: 'x' is not a whole number",
+        "--strategies: 'strata' is not one for rows; auto, hogwild",
+        "--strategies: hogwild is there twice",
+        "--repeat: must be",
+        "--target: must be a number above 0, not 'far'",
+        "--rank: it is for the task mf",
+        "there is no folder",
+    ):
+        assert text in said
+    assert "Traceback" not in said
+    assert "--task: ratings.csv holds ratings" in wrong(capsys, "ratings.csv")
+    assert "--index-base: the task mf has none" in wrong(
+        capsys, "ratings.csv", "--task", "mf", "--index-base", "1"
+    )
+    assert "--columns: the task svm has none" in wrong(capsys, "rows.svm", "--columns", "a,b,c")
+
+
+def test_data_is_not_written_over(folder: Path, capsys) -> None:
+    data = folder / "fourth.html"
+    data.write_bytes((folder / "rows.svm").read_bytes())
+    assert "--out: fourth.html is an input, too" in wrong(capsys, "fourth.html", "--out", "fourth")
+    assert data.read_bytes() == (folder / "rows.svm").read_bytes()
+
+
+def test_a_file_that_is_not_there_is_a_failure(capsys) -> None:
+    assert main(["scaling", "none.svm"]) == 1
+    assert capsys.readouterr().err == "hogwild: none.svm: there is no such file\n"
+
+
+def test_ctrl_c_leaves_nothing(folder: Path) -> None:
+    words = ["rows.svm", "--workers", "2", "--epochs", "1000000", "--out", "fifth"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hogwild", "scaling", *words],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    before = time.monotonic()
+    while not psutil.Process(process.pid).children() and time.monotonic() - before < 10:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
+    said, problems = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert (said, problems) == ("", "hogwild: interrupted\n")
+    assert not list(folder.glob("fifth*"))
+    assert not list(folder.glob("*.part"))
+
+
+def test_the_experiment_is_the_same_on_generated_data(folder, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(experiment.report, "OUT", folder / "out")
+    words = "--shape dense --rows 1000 --workers 2 --strategies combine --epochs 2 --repeat 1"
+    monkeypatch.setattr(sys, "argv", ["scaling.py", *words.split()])
+    assert experiment.report.command(experiment.main) == 0
+    said = capsys.readouterr().out
+    assert "synthetic dense (seed 0): 1,000 rows, 200 columns" in said
+    assert (folder / "out" / "scaling-dense.html").exists()
+    monkeypatch.setattr(sys, "argv", ["scaling.py", "--strategies", "none"])
+    assert experiment.report.command(experiment.main) == 2

@@ -1,0 +1,248 @@
+"""Every strategy: what it promises not to lose is not lost, and the same bytes are the same."""
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+from scipy import sparse
+
+import hogwild
+from hogwild.coordinator import Watcher
+from hogwild.data.synthetic import rcv1
+from hogwild.data.synthetic_ratings import movielens
+from hogwild.parallel.strategies import STRATEGIES
+from hogwild.problems.losses import FACTOR_LOSSES, LOSSES
+
+ROWS = [name for name, strategy in STRATEGIES.items() if strategy.rows]
+EXACT = ["combine", "ordered", "locked", "roundrobin"]
+SAME_BYTES = [name for name in ROWS if STRATEGIES[name].deterministic]
+COUNTS = [1, 2, 3, 4, 8]
+
+
+def digest(result: Any) -> str:
+    model = result.model
+    arrays = [model.weights, np.float64(model.intercept)]
+    return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def rows() -> hogwild.Rows:
+    return rcv1(3_000, columns=20_000)[0]
+
+
+def counted(strategy: str, workers: int, columns: int = 300, **options: Any) -> None:
+    """Rows that add whole multiples of the rate to columns that all share: no addition is lost."""
+    rng = np.random.default_rng(0)
+    held = np.minimum(rng.zipf(1.3, (4_000, 12)), columns) - 1
+    ones, places = np.ones(held.size, np.float32), (np.repeat(np.arange(4_000), 12), held.ravel())
+    X = sparse.csr_matrix((ones, places), shape=(4_000, columns))
+    y = np.where(np.arange(4_000) % 3, 1, -1)
+    rate = 2.0**-23
+    fixed = {"l2": 0.0, "eta0": rate, "schedule": "constant", "loss": "hinge", "tol": 0}
+    chosen = {"workers": workers, "strategy": strategy, "epochs": 3, "average": False}
+    result = hogwild.train(hogwild.Rows(X, y), **(fixed | chosen | options))
+    assert np.array_equal(result.model.weights / rate, 3 * (X.T @ y))
+
+
+@pytest.mark.parametrize("strategy", EXACT)
+@pytest.mark.parametrize("backend", ["process", "thread"])
+@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("columns", [300, 3_000, 20_000])  # no tier of hot ones, one, and two
+def test_no_update_is_lost(strategy: str, workers: int, backend: str, columns: int) -> None:
+    counted(strategy, workers, columns, backend=backend, intercept=False)
+
+
+def test_no_update_is_lost_in_a_batch() -> None:
+    for batch in (8, 256, 10_000 - 10_000 % 8):
+        counted("minibatch", 3, intercept=False, batch=batch)
+
+
+@pytest.mark.parametrize("strategy", EXACT)
+def test_the_intercept_is_not_lost_either(strategy: str) -> None:
+    X, y = np.ones((2_000, 1), np.float32), np.where(np.arange(2_000) % 4, 1, -1)
+    options = {"l2": 0.0, "eta0": 2.0**-22, "schedule": "constant", "epochs": 1, "average": False}
+    result = hogwild.train(hogwild.Rows(X, y), workers=4, strategy=strategy, **options)
+    assert result.model.intercept == result.model.weights[0] == 1000 * 2.0**-22
+
+
+@pytest.mark.parametrize("strategy", SAME_BYTES)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("average", [True, False])
+def test_the_same_bytes_for_any_number_of_workers(
+    rows: hogwild.Rows, strategy: str, loss: str, average: bool
+) -> None:
+    options: dict[str, Any] = {"strategy": strategy, "average": average, "loss": loss}
+    found = [hogwild.train(rows, workers=w, epochs=3, tol=0, **options) for w in COUNTS]
+    assert len({digest(result) for result in found}) == 1
+    traces = [[row["objective"] for row in result.trace] for result in found]
+    assert all(trace == traces[0] for trace in traces)
+    losses = [[row["online_loss"] for row in result.trace] for result in found]
+    assert all(some == losses[0] for some in losses)
+
+
+def test_another_seed_gives_other_bytes(rows: hogwild.Rows) -> None:
+    found = {digest(hogwild.train(rows, deterministic=True, seed=s, epochs=1)) for s in (0, 1)}
+    assert len(found) == 2
+
+
+def busy() -> "subprocess.Popen[bytes]":
+    return subprocess.Popen([sys.executable, "-c", "while True: pass"])
+
+
+@pytest.mark.parametrize("backend", ["process", "thread"])
+def test_fifty_runs_beside_a_busy_process_give_the_same_bytes(
+    rows: hogwild.Rows, backend: str
+) -> None:
+    beside = busy()
+    try:
+        options: dict[str, Any] = {"strategy": "ordered", "epochs": 2, "tol": 0, "eta0": 0.5}
+        found = {
+            digest(hogwild.train(rows, workers=COUNTS[k % 4], backend=backend, **options))
+            for k in range(50)
+        }
+    finally:
+        beside.kill()
+        beside.wait()
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("loss", FACTOR_LOSSES)
+def test_ratings_give_the_same_bytes_beside_a_busy_process(loss: str) -> None:
+    ratings = movielens(300, 200, 20_000)[0]
+    if loss == "logistic":
+        values = (ratings.values > 3.5).astype(np.float32)
+        codes = ratings.users, ratings.items, values, ratings.user_ids, ratings.item_ids
+        ratings = hogwild.Ratings.from_codes(*codes)
+    beside = busy()
+    try:
+        found = set()
+        for workers in COUNTS * 2:
+            result = hogwild.train(
+                ratings, deterministic=True, workers=workers, loss=loss, rank=8, epochs=2
+            )
+            assert result.header["chosen"]["strategy"] == "strata"
+            found.add(hashlib.sha256(result.model.user_factors.tobytes()).hexdigest())
+    finally:
+        beside.kill()
+        beside.wait()
+    assert len(found) == 1
+
+
+def test_going_on_gives_the_bytes_of_a_run_that_was_not_interrupted(rows: hogwild.Rows) -> None:
+    options: dict[str, Any] = {"deterministic": True, "tol": 0, "average": False}
+    whole = hogwild.train(rows, workers=2, epochs=4, **options)
+    half = hogwild.train(rows, workers=3, epochs=2, **options)
+    rest = hogwild.train(rows, workers=1, epochs=2, start=half.state, **options)
+    assert digest(rest) == digest(whole)
+
+
+class KillsAWorker(Watcher):
+    def __init__(self, epoch: int) -> None:
+        self._epoch = epoch
+
+    def epoch(self, row: Any) -> None:
+        if row["epoch"] == self._epoch:
+            psutil.Process().children()[0].kill()
+
+
+def test_what_a_killed_worker_left_goes_on_to_the_same_bytes(rows: hogwild.Rows) -> None:
+    options: dict[str, Any] = {"deterministic": True, "tol": 0}
+    whole = hogwild.train(rows, workers=2, epochs=4, **options)
+    with pytest.raises(hogwild.WorkerError) as death:
+        hogwild.train(rows, workers=2, epochs=4, watcher=KillsAWorker(2), **options)
+    state = death.value.result.state
+    assert state.epochs == 2
+    rest = hogwild.train(rows, workers=4, epochs=2, start=state, **options)
+    assert digest(rest) == digest(whole)
+
+
+@pytest.mark.parametrize("strategy", ROWS)
+@pytest.mark.parametrize("backend", ["process", "thread"])
+def test_seven_rows_and_three_workers(strategy: str, backend: str) -> None:
+    X, y = np.eye(7, dtype=np.float32), np.arange(7) % 2
+    options: dict[str, Any] = {"epochs": 5, "tol": 0, "eta0": 0.1, "intercept": False}
+    for workers in (3, 8):
+        result = hogwild.train(
+            hogwild.Rows(X, y), workers=workers, strategy=strategy, backend=backend, **options
+        )
+        assert [row["rows"] for row in result.trace] == [7] * 5
+        assert np.all(result.model.weights * (2 * y - 1) > 0)  # a column for each row
+
+
+@pytest.mark.parametrize("strategy", ROWS)
+def test_a_worker_that_stalls_holds_nobody_for_ever(rows: hogwild.Rows, strategy: str) -> None:
+    def stall() -> None:
+        deadline = time.monotonic() + 5
+        while not psutil.Process().children() and time.monotonic() < deadline:
+            time.sleep(0.001)
+        pid = psutil.Process().children()[0].pid
+        for _ in range(5):
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(0.05)
+            os.kill(pid, signal.SIGCONT)
+            time.sleep(0.005)
+
+    options: dict[str, Any] = {"eta0": 0.5, "tol": 0, "epochs": 20}
+    hogwild.train(rows, workers=3, strategy=strategy, **(options | {"epochs": 1}))
+    staller = threading.Thread(target=stall)
+    staller.start()
+    result = hogwild.train(rows, workers=3, strategy=strategy, **options)
+    staller.join()
+    assert [row["rows"] for row in result.trace] == [len(rows)] * 20
+
+
+@pytest.mark.parametrize("strategy", ROWS)
+def test_a_worker_that_dies_is_told_of(rows: hogwild.Rows, strategy: str) -> None:
+    began = time.monotonic()
+    options: dict[str, Any] = {"eta0": 0.5, "tol": 0, "epochs": 4, "workers": 3}
+    with pytest.raises(hogwild.WorkerError, match="SIGKILL"):
+        hogwild.train(rows, strategy=strategy, watcher=KillsAWorker(2), **options)
+    assert time.monotonic() - began < 10
+    assert not psutil.Process().children()
+
+
+def test_what_is_chosen_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hogwild.machine.usable_cores", lambda: 4)
+    monkeypatch.setattr("hogwild.parallel.choice.WORTH_A_WORKER", 1_000)
+    rng = np.random.default_rng(0)
+
+    def chosen(columns: int, rows: int, each: int, **options: Any) -> Any:
+        places = rng.integers(0, columns, (rows, each))
+        indptr = np.arange(rows + 1) * each
+        values = np.ones(rows * each, np.float32)
+        X = sparse.csr_matrix((values, places.ravel(), indptr), shape=(rows, columns))
+        data = hogwild.Rows(X, np.arange(rows) % 2)
+        result = hogwild.train(data, epochs=1, eta0=1e-3, **options)
+        return result.header["chosen"]
+
+    few = chosen(300, 5_000, 20)
+    assert (few["strategy"], few["workers"]) == ("combine", 4)
+    assert "copies of 300 weights cost little" in few["why"]
+    many = chosen(4_000_000, 5_000, 20)
+    assert (many["strategy"], many["workers"]) == ("hogwild", 4)
+    assert "most weights come from far away" in many["why"]
+    same = chosen(300, 5_000, 20, deterministic=True)
+    assert (same["strategy"], same["workers"]) == ("ordered", 4)
+    monkeypatch.undo()
+    little = chosen(300, 500, 20)
+    assert (little["workers"], little["why"]) == (1, "too little work to share")
+
+
+def test_what_contradicts_itself_is_refused() -> None:
+    rows = rcv1(200)[0]
+    for options, told in (
+        ({"deterministic": True, "strategy": "hogwild"}, "depends on who comes first"),
+        ({"batch": 64}, "only the strategy minibatch has one"),
+        ({"strategy": "minibatch", "batch": 12}, "must be a multiple of 8"),
+        ({"strategy": "strata"}, "the task svm takes auto, hogwild"),
+    ):
+        with pytest.raises(hogwild.HogwildError, match=told):
+            hogwild.train(rows, **options)
