@@ -53,7 +53,8 @@ import sys, time, numpy, scipy.sparse, hogwild
 X, y = scipy.sparse.load_npz(sys.argv[1]), numpy.load(sys.argv[2])
 for _ in range(3):
     began = time.perf_counter()
-    hogwild.HogwildClassifier(n_jobs=int(sys.argv[3]), max_iter=1, tol=None, random_state=0).fit(X, y)
+    options = {"n_jobs": int(sys.argv[3]), "max_iter": 1, "tol": None, "random_state": 0}
+    hogwild.HogwildClassifier(**options).fit(X, y)
     print(time.perf_counter() - began)
 """
 
@@ -76,7 +77,7 @@ class Curve(NamedTuple):
 
 def train(rows: Rows, loss: str, **options: Any) -> hogwild.Result:
     """A run, all of whose epochs are wanted."""
-    given = {"loss": loss, "l2": L2, "tol": 0, "epochs": EPOCHS} | options
+    given: Row = {"loss": loss, "l2": L2, "tol": 0, "epochs": EPOCHS} | options
     return report.finished(hogwild.train(rows, **given))
 
 
@@ -93,7 +94,8 @@ def curves(rows: Rows, loss: str, options: dict[str, Row]) -> dict[str, Curve]:
 
 def _curve(results: list[hogwild.Result]) -> Curve:
     def least(key: str) -> list[float]:
-        return np.min([[row[key] for row in one.trace] for one in results], axis=0).tolist()
+        each = [[float(row[key]) for row in one.trace] for one in results]
+        return [min(some) for some in zip(*each, strict=True)]
 
     objectives = np.median([[row["objective"] for row in one.trace] for one in results], axis=0)
     chosen = results[0].header["chosen"]
@@ -131,7 +133,7 @@ class Tables:
 
     def _target(self, rows: Rows, loss: str, found: dict[str, Curve]) -> float:
         longest = train(rows, loss, workers=1, epochs=MORE_EPOCHS)
-        least = min(row["objective"] for row in longest.trace)
+        least = min(float(row["objective"]) for row in longest.trace)
         return (1 + GAP) * min(least, *(min(curve.objectives) for curve in found.values()))
 
     def _compared(self, name: str, loss: str, found: dict[str, Curve], target: float) -> list[str]:

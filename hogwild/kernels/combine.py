@@ -104,16 +104,29 @@ def rows_until(tier: Any, rate: Any, calm: Any, tiers: Any) -> Any:
 
 
 @inline
-def add_moment(weights: Any, left: Any, sums: Any, late: Any, first: Any) -> None:
-    """Adds the weights, made whole, to a sum; the first begins it."""
+def add_moment(own: Any, tiers: Any, workers: Any, left: Any, late: Any, first: Any) -> None:
+    """Adds this worker's part of the weights, made whole, to a sum; the first begins it.
+
+    The parts of all workers add up to the weights, of which no copy has all. Of the hottest columns
+    each copy knows nearly all, so its part is an equal share of what it knows: their own changes
+    drift apart, and workers come to a moment at slightly different times.
+    """
+    weights, seen, hot_seen, sums = own
+    hot, ends, _, _ = tiers
     size = U(weights.size)
     offset = late * size
     factor = np.float32(left)
     for column in range(U(0), size):
         before = np.float32(0) if first else sums[offset + column]
-        sums[offset + column] = before + factor * weights[column]
+        sums[offset + column] = before + factor * (weights[column] - seen[column])
+    share = np.float32(1) / np.float32(workers)
+    shared = U(ends[min(U(1), U(ends.size) - U(1))])
+    for p in range(U(0), U(hot.size)):
+        column = U(hot[p])
+        part = share * weights[column] if p < shared else weights[column] - hot_seen[p]
+        sums[offset + column] += factor * (part - (weights[column] - seen[column]))
     last = size - U(1)  # the intercept is whole
-    sums[offset + last] += (np.float32(1) - factor) * weights[last]
+    sums[offset + last] += (np.float32(1) - factor) * share * weights[last]
 
 
 @kernel(
@@ -156,7 +169,7 @@ def learn_combined(
             and the nanoseconds that exchanging took.
     """
     part, begin, end = places
-    weights, _, _, sums = own
+    weights, _, _, _ = own
     slot, hot_slot = slots
     hot, ends, _, _ = tiers
     steps, at_work, stop = control
@@ -214,7 +227,7 @@ def learn_combined(
             count = extra + U(2) + late
             now = done + np.float64(steps[mine * LINE]) * np.float64(workers)
             left = left_of(schedule, now, since, eta0, l2)
-            add_moment(weights, left, sums, late, tally[count] == 0)
+            add_moment(own, tiers, workers, left, late, tally[count] == 0)
             tally[count] += 1
     return total
 

@@ -1,5 +1,6 @@
 """Workers that learn on copies of their own and exchange their changes: `combine`."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,37 +16,54 @@ from hogwild.problems.problem import SUMS, Problem, RowProblem
 
 TIERS = (512, 4_096, 32_768)  # the hottest columns, by how often they are exchanged
 LEAST_COLD = 4  # times as many columns as in a tier, for it to be one
-NEAR = 0.5  # how far a score may be moved by what others do not see yet
+NEAR = 0.7  # how far a score may be moved by what others do not see yet
 AFFORDED = 0.02  # of the time: what the exchanges of a tier may take in the long run
 LISTED, IN_ORDER = 2.5, 0.7  # non-zeros that take as long as exchanging a column
+AT_LEAST = 100.0  # non-zeros that take as long as any exchange
 FEWEST_TIMES = 16  # an epoch that all columns are exchanged, whatever it takes
 CALMING = 0.05  # of an epoch, after which exchanges may not take more than that
 LOOK = 50_000_000  # non-zeros between two looks at the parent
 
+FEWEST_MOMENTS = 8  # of an epoch, that a worker takes; two of them are late
+EVEN = 4  # moments, so to speak, of an epoch: three early ones and a late one
 START, END = range(2)  # phases at whose end workers meet
 
 
 class Tiers:
     """The hot columns, and how often which of them are exchanged.
 
-    `unseen` is how many rows of others a worker does not see for each that passes, and `afforded`
-    the share of the time that exchanging a tier may take.
+    `unseen` is how many rows of others a worker does not see for each that passes, `near` how far
+    these may move a score, `afforded` the share of the time that exchanging a tier may take. With
+    `apart` the intercept is a tier by itself: every row moves it, and it takes next to no time.
     """
 
-    def __init__(self, problem: RowProblem, unseen: float, afforded: float = AFFORDED) -> None:
+    def __init__(
+        self,
+        problem: RowProblem,
+        unseen: float,
+        near: float = NEAR,
+        afforded: float = AFFORDED,
+        apart: bool = True,
+    ) -> None:
         size = problem.columns + 1  # and the intercept, which is the first of the hot ones
         heat = problem.heat
-        ends = [c for c in TIERS if LEAST_COLD * c <= size and c <= len(heat.columns)] or [1]
+        ends = [c for c in TIERS if LEAST_COLD * c <= size and c <= len(heat.columns)]
+        if apart or not ends:
+            ends.insert(0, 1)
         self.hot = np.append(np.uint32(problem.columns), heat.columns[: ends[-1] - 1])
         self.ends = np.array(ends, np.uint64)
         # How far a row moves the score of another through the columns of a tier and colder ones
-        first = [0, *(end - 1 for end in ends)]
         moves = [
-            heat.squares[place:].max(initial=0) + (heat.means[place:] ** 2).sum() for place in first
+            heat.squares[place:].max(initial=0) + (heat.means[place:] ** 2).sum()
+            for place in (0, *(end - 1 for end in ends))
         ]
-        self.moves = np.maximum(moves, 1e-30) * unseen / NEAR
-        cost = np.append(np.diff(ends, prepend=0) * LISTED, size * IN_ORDER)
-        affordable = cost / afforded * problem.units / max(1, problem.work)
+        if apart:
+            moves[0] = max(moves[0], problem.intercept_share)
+        self.moves = np.maximum(moves, 1e-30) * unseen / near
+        costs = [LISTED * (end - before) for before, end in pairwise([0, *ends])]
+        costs[0] = max(costs[0], AT_LEAST)
+        affordable = np.array([*costs, size * IN_ORDER]) / afforded
+        affordable *= problem.units / max(1, problem.work)
         self.floors = np.minimum(affordable, problem.units / FEWEST_TIMES)
 
     def __len__(self) -> int:
@@ -146,20 +164,31 @@ class CombineWorker(RowWorker):
         np.multiply(weights[self._tiers.hot], 1 - mine, out=hot_seen)
         self._tally[:] = 0
         if self._problem.moments:
-            each = max(1, self._problem.moments // self._control.workers)
+            each = max(FEWEST_MOMENTS, self._problem.moments // (2 * self._control.workers))
             self._tally[-5] = max(1, len(self._order) // each)
             self._tally[-4] = int(LATE * len(self._order)) - begin
         return self._meet(START)
+
+    def _even_out_moments(self) -> None:
+        """Makes this worker's sums such as are over a share of the epoch, whatever was counted."""
+        sums = self._own[3].reshape(2, -1)
+        weights, seen, hot_seen, _ = self._own
+        hot = self._tiers.hot
+        for which, share in enumerate((LATE, 1 - LATE)):
+            count = int(self._tally[which - 3])
+            if count == 0:  # what is there is of another epoch
+                np.subtract(weights, seen, out=sums[which])
+                sums[which][hot] = weights[hot] - hot_seen
+            sums[which] *= np.float32(share * EVEN / max(1, count))
+        if self._rank == 0:
+            self._control.add_moments(int(LATE * EVEN), int((1 - LATE) * EVEN))
 
     def _bring_together(self) -> None:
         """Makes the shared weights whole: each worker adds up its share of the columns."""
         hot, workers, columns = self._tiers.hot, self._control.workers, self._problem.columns
         kernels.exchange_everything(self._own, self._slots, hot, self._place)
-        early, late = (int(count) for count in self._tally[-3:-1])
         if self._problem.moments:
-            both = self._own[3].reshape(2, -1)
-            both[[early == 0, late == 0]] = 0  # what is there is of another epoch
-            self._control.add_moments(early, late)
+            self._even_out_moments()
         if not self._meet(END):
             return
         share = share_of(columns, workers, self._rank)

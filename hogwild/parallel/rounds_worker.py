@@ -19,6 +19,7 @@ from hogwild.seeds import seed_of
 SHARDS = 8
 MOMENTS = 16  # of an epoch, at most: at each of them all columns are merged
 STATE = 32  # words
+NEAR = 0.5  # how far a score may be moved by what others do not see yet
 AFFORDED = 0.06  # of the time: what merging a tier may take; the copies are many, so often
 
 START = 0  # the phase at whose end workers meet
@@ -37,7 +38,7 @@ class OrderedWorker(Worker):
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
         super().__init__(problem, shared, control, rank)
         self._shards = share_of(SHARDS, control.workers, rank)
-        self._tiers = Tiers(problem, (SHARDS - 1) / SHARDS, AFFORDED)
+        self._tiers = Tiers(problem, (SHARDS - 1) / SHARDS, NEAR, AFFORDED, apart=False)
         self._hot_base = np.zeros(len(self._tiers.hot), np.float32)
         self._state = np.zeros(STATE, np.int64)
         self._scratch = np.empty(int(PIECE), np.float32)

@@ -27,7 +27,7 @@ MANY_COLUMNS = 1 << 18  # a pass over them takes longer than telling the workers
 PACE = 0.25  # of the weights: what the penalty may take until workers look at each other again
 CHUNK_NONZEROS = 4_000_000  # some milliseconds of work
 MOMENTS = 64  # at most, of an epoch, that means of the weights are taken over
-MEAN_COST = 0.5  # weights added to a mean, per non-zero visited: some 3 % of the time
+MEAN_COST = 0.25  # weights added to a mean, per non-zero visited: some 3 % of the time
 # What training may have come to: the last weights, their mean over the last quarter of an epoch, or
 # over all of it. Which is best depends on how noisy the steps are, against how far there is to go.
 CANDIDATES = ("", "tail_", "whole_")
@@ -72,7 +72,7 @@ class LinearProblem(RowProblem):
         self.moments = min(MOMENTS, max(2, affordable)) if config.average else 0
         self._loss = losses.code(config.loss_name)
         self._schedule = schedules.code(str(config.schedule))
-        self._intercept_share = _intercept_share(rows) if config.intercept else 0.0
+        self.intercept_share = _intercept_share(rows) if config.intercept else 0.0
 
     def _test_arrays(self, test: Rows) -> tuple[npt.NDArray[Any], ...]:
         targets = test.targets(self.labels)
@@ -245,7 +245,7 @@ class LinearProblem(RowProblem):
 
     @cached_property
     def _sample(self) -> Sample:
-        return Sample(self._rows, self._data["train"][3], self.config, self._intercept_share)
+        return Sample(self._rows, self._data["train"][3], self.config, self.intercept_share)
 
     def find_rate(self) -> float:
         """A first rate: the best of some, tried on a few rows."""
@@ -289,7 +289,7 @@ class LinearProblem(RowProblem):
 
     def visiting(self, eta0: float) -> tuple[Any, Any]:
         """The rows, and how they are visited, as the kernels of strategies take them."""
-        plan = (self._schedule, eta0, self._l2, self._intercept_share)
+        plan = (self._schedule, eta0, self._l2, self.intercept_share)
         return self._data["train"], (self._loss, self._ahead, plan)
 
     @cached_property

@@ -184,6 +184,7 @@ class RowProblem(Problem):
 
     chunk: int  # units between two looks at the control
     columns: int  # of the weights, beside which there is an intercept
+    intercept_share: float  # the intercept's rate over that of the weights; 0: there is none
     batch: int  # rows of a batch, for the strategy that has one
 
     @property
