@@ -41,6 +41,7 @@ format: .venv/installed-dev
 speed: .venv/installed-dev
 	$(BIN)/python experiments/speed.py
 	$(BIN)/python experiments/speed_factors.py
+	$(BIN)/python experiments/speed_workers.py
 
 scaling: .venv/installed
 	$(BIN)/python experiments/scaling.py --shape $(SHAPE) $(ASKED_ROWS)

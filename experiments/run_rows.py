@@ -16,7 +16,6 @@ from experiments.experiment import (
 )
 from experiments.optimum import Optimum, optimum
 from hogwild import HogwildError, Rows
-from hogwild.data.statistics import sharing
 from hogwild.data.synthetic import rcv1
 
 FAMILY = "linear"
@@ -52,6 +51,8 @@ class Summary(NamedTuple):
     test_error: float
     nonzeros_per_second: float
     speed_up: float
+    strategy: str
+    why: str
 
     def cells(self) -> list[str]:
         """As printed."""
@@ -93,7 +94,7 @@ def measure(
     speed = speeds(results, "nonzeros_per_second")
     rows = []
     for count, runs in results.items():
-        trace = quickest(runs)
+        trace, chosen = quickest(runs), runs[0].header["chosen"]
         rows.append(
             Summary(
                 experiment=experiment.name,
@@ -106,6 +107,8 @@ def measure(
                 test_error=trace[-1]["test_error"],
                 nonzeros_per_second=speed[count],
                 speed_up=speed[count] / speed[1],
+                strategy=chosen["strategy"],
+                why=chosen["why"],
             )
         )
     return rows, [_optimum_line(experiment, best), *epochs(experiment, results)]
@@ -143,21 +146,20 @@ def _optimum_line(experiment: Experiment, best: Optimum) -> Line:
 def shown(data: Data, summaries: list[Summary]) -> str:
     """The table, and what it says of more workers."""
     table = report.table(HEAD, [row.cells() for row in summaries])
-    return f"{table}\n{LEGEND}\n\n{verdict(summaries, data)}"
+    return f"{table}\n{LEGEND}\n\n{verdict(summaries)}"
 
 
-def verdict(rows: list[Summary], data: Data) -> str:
-    """What the table says of more workers on this data, and why."""
+def verdict(rows: list[Summary]) -> str:
+    """What the table says of more workers on this data, how they shared the weights, and why so."""
     more = [row for row in rows if row.workers > 1]
     if not more:
         return "Only one core may be used here, so there are no runs with more workers."
     factors = ", ".join(f"{row.speed_up:.2f} ({row.experiment})" for row in more)
     faster = [row.speed_up > 1 for row in more]
     so = "faster" if all(faster) else "faster in some experiments only" if any(faster) else "slower"
-    found = sharing(data.train)
-    expected = "was" if found.pays else "was not"
     return textwrap.fill(
         f"More workers were {so}: {more[0].workers} went through an epoch {factors} times as fast "
-        f"as one. A gain {expected} to be expected from this data: {found.reason}.",
+        f"as one, with the strategy {more[0].strategy}: {more[0].why}. What bounds them, and other "
+        "strategies: hogwild scaling, or make scaling.",
         width=100,
     )

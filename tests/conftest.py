@@ -1,7 +1,12 @@
 """What holds for all tests together: nothing that hogwild started, or made, is left over."""
 
 import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -46,3 +51,29 @@ def workers_of_its_own():
     """Each test forks its workers itself: what it replaces, they have, too."""
     yield
     hogwild.close_pool()
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
+    """Starts a command in a session of its own, that hears Ctrl-C; what is left of it is ended."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(command: list[str], **options: Any) -> "subprocess.Popen[str]":
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            # Tests that run in the background are deaf to it, and would hand that on
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+            **options,
+        )
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()

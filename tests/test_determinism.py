@@ -148,7 +148,7 @@ def test_a_run_of_one_worker_is_what_the_reference_does(schedule, epochs, taken,
     problem = LinearProblem(rows, None, hogwild.Config())
     assert problem.moments == 64  # so many that the means are other things than the last weights
     orders = [order_of(epoch, 9, len(y)) for epoch in range(1, epochs + 1)]
-    plan = "logistic", schedule, 0.02, 0.05, problem._intercept_share
+    plan = "logistic", schedule, 0.02, 0.05, problem.intercept_share
     expected = reference.train(X, y, orders, plan, 64, options.get("beta", 1.0))
     w, b = expected[result.trace[-1]["weights"]]
     np.testing.assert_allclose(result.model.weights, w, 1e-4, 1e-6)
@@ -192,7 +192,8 @@ def test_another_candidate_is_taken_where_it_is_better_beyond_doubt(
 def test_a_gain_is_sure_if_it_is_more_than_two_standard_errors(loss):
     X, y = small()
     random, l2 = np.random.default_rng(1), 0.1
-    points = [Point(random.normal(size=12).astype(np.float32), np.float32(b)) for b in (0.5, -0.5)]
+    some = [random.normal(size=12).astype(np.float32) for _ in range(2)]
+    points = [Point(w, np.float32(b), float(w @ w)) for w, b in zip(some, (0.5, -0.5), strict=True)]
     problem = LinearProblem(hogwild.Rows(X, y), None, hogwild.Config(loss=loss, l2=l2))
     (v, a), (w, b) = ((p.weights.astype(float), float(p.intercept)) for p in points)
     gain = reference.value(loss, X @ v + a, y) - reference.value(loss, X @ w + b, y)

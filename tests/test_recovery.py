@@ -78,7 +78,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(LinearProblem, "learn", learn_slowly)
     monkeypatch.setattr(LinearProblem, "__init__", make)
-    monkeypatch.setattr(choice, "_strategy", lambda *_: ("hogwild", "the slow one"))
+    monkeypatch.setattr(choice, "_strategy", lambda *_: ("hogwild", "the slow one", True))
 
 
 def children() -> list[psutil.Process]:
@@ -133,6 +133,16 @@ def test_an_interrupt_in_the_middle_of_an_epoch_gives_the_model_so_far(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+class Soon(hogwild.Watcher):
+    """Interrupts some time after training has begun."""
+
+    def __init__(self, seconds: float) -> None:
+        self.timer = threading.Timer(seconds, interrupt)
+
+    def start(self, header: dict[str, Any]) -> None:
+        self.timer.start()
+
+
 @pytest.mark.parametrize("strategy", ["combine", "ordered", "locked", "roundrobin"])
 def test_an_interrupt_within_a_kernel_is_heard(strategy: str) -> None:
     """An epoch takes some 20 ms in one call of a kernel; Ctrl-C comes after some of them."""
@@ -147,11 +157,10 @@ def test_an_interrupt_within_a_kernel_is_heard(strategy: str) -> None:
     hogwild.train(data, epochs=1, **options)
     inside = False
     for attempt in range(10):
-        timer = threading.Timer(0.03 + 0.004 * attempt, interrupt)
-        timer.start()
+        soon = Soon(0.01 + 0.004 * attempt)
         began = time.monotonic()
-        result = hogwild.train(data, epochs=10_000, objective_every=0, **options)
-        timer.join()
+        result = hogwild.train(data, epochs=10_000, objective_every=0, watcher=soon, **options)
+        soon.timer.join()
         assert time.monotonic() - began < 5
         assert result.reason == "interrupted"
         inside = inside or result.state.steps % size > 0

@@ -31,7 +31,6 @@ HOW = types.Tuple((types.int64, types.uintp, RATE))
 CLOCK = types.Tuple((types.float64, types.float64, types.float64))
 
 LINE = U(16)  # 4-byte numbers in a cache line
-SETTLED = 1024  # columns whose squares are added up in single precision
 BLOCK = U(256)  # rows between two exchanges of the intercept
 
 
@@ -262,20 +261,17 @@ def settle(arrays: Any, left: Any, factors: Any, share: Any) -> Any:
     late, keep, each = factors
     begin, end = share
     scale = np.float32(1) / max(late, np.float32(1))
-    norms = 0.0, 0.0, 0.0
-    for first in range(begin, end, U(SETTLED)):
-        of_weights, of_last, of_whole = np.float32(0), np.float32(0), np.float32(0)
-        for k in range(first, min(first + U(SETTLED), end)):
-            weight = left * weights[k]
-            total = last[k] if late > np.float32(0) else weight
-            before = keep * whole[k] if keep > np.float32(0) else np.float32(0)
-            mean, tail = before + each * total, scale * total
-            weights[k], last[k], whole[k] = weight, tail, mean
-            of_weights += weight * weight
-            of_last += tail * tail
-            of_whole += mean * mean
-        norms = norms[0] + of_weights, norms[1] + of_last, norms[2] + of_whole
-    return norms
+    of_weights, of_last, of_whole = 0.0, 0.0, 0.0
+    for k in range(begin, end):
+        weight = left * weights[k]
+        total = last[k] if late > np.float32(0) else weight
+        before = keep * whole[k] if keep > np.float32(0) else np.float32(0)
+        mean, tail = before + each * total, scale * total
+        weights[k], last[k], whole[k] = weight, tail, mean
+        of_weights += np.float64(weight) * np.float64(weight)
+        of_last += np.float64(tail) * np.float64(tail)
+        of_whole += np.float64(mean) * np.float64(mean)
+    return of_weights, of_last, of_whole
 
 
 @kernel(types.float64(readonly(types.float32)))

@@ -6,6 +6,7 @@ import numpy as np
 from numba import types
 
 from hogwild.kernels.atomic import let_others_go, read_now, replace_if, write_now
+from hogwild.kernels.clock import nanoseconds
 from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.linear import CLOCK, HOW, ROWS, dot_with, take_off
 from hogwild.kernels.primitives import U, readonly, writable
@@ -54,13 +55,14 @@ def unlock(rows: Any, begin: Any, end: Any, locks: Any, me: Any) -> None:
 
 
 @inline
-def lock_row(rows: Any, begin: Any, end: Any, locks: Any, me: Any, stop: Any) -> Any:
+def lock_row(rows: Any, begin: Any, end: Any, locks: Any, me: Any, stop: Any, waited: Any) -> Any:
     """Takes the locks of all columns of a row and of the intercept; False if asked to stop.
 
     Where one is kept by another, all are let go and it begins anew: so two that take them in
     different orders do not wait for each other for ever.
     """
     _, indices, _, _ = rows
+    began = np.int64(0)
     while stop[0] == 0:
         held = lock(locks, U(locks.size) - U(1), me)
         k = begin
@@ -68,7 +70,11 @@ def lock_row(rows: Any, begin: Any, end: Any, locks: Any, me: Any, stop: Any) ->
             held = lock(locks, U(indices[k]), me)
             k += U(1)
         if held:
+            if began > 0:
+                waited[0] += nanoseconds() - began
             return True
+        if began == 0:
+            began = nanoseconds()
         unlock(rows, begin, end, locks, me)
         let_others_go()
     return False
@@ -86,6 +92,7 @@ def lock_row(rows: Any, begin: Any, end: Any, locks: Any, me: Any, stop: Any) ->
         WORDS,
         types.int64,
         WORDS,
+        WORDS,
     )
 )
 def learn_locked(
@@ -99,8 +106,12 @@ def learn_locked(
     locks: Any,
     me: Any,
     stop: Any,
+    waited: Any,
 ) -> Any:
-    """Visits rows with the locks of all their columns in hand; the sum of their losses."""
+    """Visits rows with the locks of all their columns in hand; the sum of their losses.
+
+    What it waits for locks that others keep, in nanoseconds, is added to `waited`.
+    """
     indptr, _, _, targets = rows
     done, since, stride = clock
     begin, end = places
@@ -108,7 +119,7 @@ def learn_locked(
     for i in range(begin, end):
         row = U(order[i])
         first, last = U(indptr[row]), U(indptr[row + U(1)])
-        if not lock_row(rows, first, last, locks, me, stop):
+        if not lock_row(rows, first, last, locks, me, stop, waited):
             break
         t = done + stride * np.float64(i - begin + U(1))
         dot = dot_with(rows, row, weights)
@@ -121,8 +132,11 @@ def learn_locked(
 
 
 @inline
-def await_turn(turn: Any, me: Any, stop: Any) -> Any:
+def await_turn(turn: Any, me: Any, stop: Any, waited: Any) -> Any:
     """Waits until it is this worker's turn; False if asked to stop."""
+    if read_now(turn, U(0)) == me:
+        return True
+    began = nanoseconds()
     looks = 0
     while read_now(turn, U(0)) != me:
         looks += 1
@@ -130,6 +144,7 @@ def await_turn(turn: Any, me: Any, stop: Any) -> Any:
             if stop[0] != 0:
                 return False
             let_others_go()
+    waited[0] += nanoseconds() - began
     return True
 
 
@@ -157,6 +172,7 @@ def pass_on(turn: Any, me: Any, at_work: Any) -> None:
         WORDS,
         types.int64,
         types.UniTuple(WORDS, 2),
+        WORDS,
     )
 )
 def learn_in_turn(
@@ -170,8 +186,12 @@ def learn_in_turn(
     turn: Any,
     me: Any,
     control: Any,
+    waited: Any,
 ) -> Any:
-    """Visits rows, and writes what comes of each when it is this worker's turn."""
+    """Visits rows, and writes what comes of each when it is this worker's turn.
+
+    What it waits for its turns, in nanoseconds, is added to `waited`.
+    """
     _, _, _, targets = rows
     done, since, stride = clock
     begin, end = places
@@ -182,7 +202,7 @@ def learn_in_turn(
         t = done + stride * np.float64(i - begin + U(1))
         dot = dot_with(rows, row, weights)
         loss, change, of_intercept = step_of(row, t, dot, intercept[0], targets, how, since)
-        if not await_turn(turn, me, stop):
+        if not await_turn(turn, me, stop, waited):
             break
         take_off(rows, row, change, weights)
         intercept[0] -= of_intercept
@@ -191,10 +211,10 @@ def learn_in_turn(
     return total
 
 
-@kernel(types.void(WORDS, types.int64, types.UniTuple(WORDS, 2)))
-def leave_turn(turn: Any, me: Any, control: Any) -> None:
+@kernel(types.void(WORDS, types.int64, types.UniTuple(WORDS, 2), WORDS))
+def leave_turn(turn: Any, me: Any, control: Any, waited: Any) -> None:
     """Takes part no longer: waits for the last turn, and passes it on for good."""
     at_work, stop = control
-    if await_turn(turn, me, stop):
+    if await_turn(turn, me, stop, waited):
         at_work[U(me) * LINE] = 0
         pass_on(turn, me, at_work)

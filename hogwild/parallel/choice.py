@@ -26,39 +26,45 @@ def choose(problem: Problem, config: Config) -> Choice:
     """What was asked for; and of what was left open, what is likely to be fastest."""
     cores = machine.usable_cores()
     most = min(config.workers or cores, problem.most_workers)
-    strategy, why = _strategy(problem, config, most)
-    if config.workers is None:
-        if cores == 1:
-            return Choice(strategy, 1, "only one core may be used")
-        if problem.effort * config.epochs < WORTH_A_WORKER:
-            return Choice(strategy, 1, "too little work to share")
-        if strategy == "hogwild" and isinstance(problem, RowProblem):
-            pays, reason = problem.sharing()
-            return Choice(strategy, most if pays else 1, reason)
+    strategy, why, pays = _strategy(problem, config, most)
+    if config.workers is not None:
+        if most < config.workers:
+            why = f"{config.workers} workers were asked for, and {most} can be at work at once"
         return Choice(strategy, most, why)
-    if most < config.workers:
-        asked = f"{config.workers} workers were asked for, and {most} can be at work at once"
-        return Choice(strategy, most, asked)
-    return Choice(strategy, most, why)
+    if cores == 1:
+        return Choice(strategy, 1, "only one core may be used")
+    if problem.effort * config.epochs < WORTH_A_WORKER:
+        return Choice(strategy, 1, "too little work to share")
+    return Choice(strategy, most if pays else 1, why)
 
 
-def _strategy(problem: Problem, config: Config, workers: int) -> tuple[str, str]:
-    if config.strategy != AUTO:
-        return config.strategy, "as asked"
+def _strategy(problem: Problem, config: Config, workers: int) -> tuple[str, str, bool]:
+    """A strategy, why, and whether several workers pay with it."""
     if isinstance(problem, BlockProblem):
-        return "strata", "blocks that are worked on at once share no row"
+        name = "strata" if config.strategy == AUTO else config.strategy
+        return name, "blocks that are worked on at once share no row", True
+    assert isinstance(problem, RowProblem)
+    if config.strategy == "hogwild" and config.workers is None:
+        pays, reason = problem.sharing()
+        return "hogwild", reason, pays
+    if config.strategy != AUTO:
+        return config.strategy, "as asked", True
     if config.deterministic:
         name = next(n for n, s in STRATEGIES.items() if s.deterministic and s.rows)
-        return name, "its outcome does not depend on the number of workers"
+        return name, "its outcome does not depend on the number of workers", True
     if workers == 1:
-        return "hogwild", "one worker needs no other"
-    assert isinstance(problem, RowProblem)
+        return "hogwild", "one worker needs no other", False
+    return _fastest(problem, workers)
+
+
+def _fastest(problem: RowProblem, workers: int) -> tuple[str, str, bool]:
+    """Copies where they cost little, else one array where that pays, else what is less bad."""
     copying = COPYING * workers * problem.columns / max(1, problem.work)
+    weights = f"copies of {problem.columns:,} weights"
     if copying <= MOST_COPYING:
-        return "combine", f"copies of {problem.columns:,} weights cost little beside the rows"
+        return "combine", f"{weights} cost little beside the rows", True
     pays, reason = problem.sharing()
     if pays:
-        return "hogwild", reason
-    if copying > 1:
-        return "hogwild", f"copies of {problem.columns:,} weights would cost more than the rows"
-    return "combine", "the weights are too unevenly used for workers to write to one array"
+        return "hogwild", reason, True
+    name = "combine" if copying <= 1 else "hogwild"
+    return name, f"{weights} take long beside so few rows, and {reason}", False

@@ -4,14 +4,33 @@ import numpy as np
 
 from hogwild.kernels import locks as kernels
 from hogwild.kernels.compile import Kernel
-from hogwild.parallel.memory import Wanted
+from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.parallel.row_worker import RowWorker
+from hogwild.parallel.team import Control
 from hogwild.parallel.worker import Part
 from hogwild.problems.problem import Problem, RowProblem
 from hogwild.problems.schedules import Clock
 
 
-class LockedWorker(RowWorker):
+class ExcludingWorker(RowWorker):
+    """A worker that may have to wait for others in the middle of its work."""
+
+    def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
+        super().__init__(problem, shared, control, rank)
+        self._waiting = np.zeros(1, np.int64)  # nanoseconds
+
+    def _go_through(self, part: Part, begin: int, stop: int) -> float:
+        self._waiting[0] = 0
+        total = super()._go_through(part, begin, stop)
+        self._leave()
+        self._waited += 1e-9 * int(self._waiting[0])
+        return total
+
+    def _leave(self) -> None:
+        """Called when it has nothing left to do."""
+
+
+class LockedWorker(ExcludingWorker):
     """Holds a lock for each column of a row while it learns from it (AIG: Niu et al. 2011)."""
 
     @classmethod
@@ -39,11 +58,12 @@ class LockedWorker(RowWorker):
                 self._shared["locks"],
                 self._rank + 1,
                 self._control.words[2],
+                self._waiting,
             )
         )
 
 
-class RoundRobinWorker(RowWorker):
+class RoundRobinWorker(ExcludingWorker):
     """Writes its updates when it is its turn (RR: Langford, Smola, Zinkevich 2009)."""
 
     @classmethod
@@ -56,10 +76,9 @@ class RoundRobinWorker(RowWorker):
         """Whose turn it is."""
         return {"turn": (8, np.int64)}
 
-    def _go_through(self, part: Part, begin: int, stop: int) -> float:
-        total = super()._go_through(part, begin, stop)
-        kernels.leave_turn(self._shared["turn"], self._rank, self._control.words[1:])
-        return total
+    def _leave(self) -> None:
+        control = self._control.words[1:]
+        kernels.leave_turn(self._shared["turn"], self._rank, control, self._waiting)
 
     def _visit(self, begin: int, end: int, clock: Clock) -> float:
         rows, how = self._problem.visiting(clock.eta0)
@@ -75,5 +94,6 @@ class RoundRobinWorker(RowWorker):
                 self._shared["turn"],
                 self._rank,
                 self._control.words[1:],
+                self._waiting,
             )
         )

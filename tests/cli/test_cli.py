@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from hogwild.cli import COMMANDS, main
 from hogwild.data.synthetic import rcv1
 
 Ran = subprocess.CompletedProcess[str]
+Start = Callable[..., subprocess.Popen[str]]
 
 
 def run(*words: object, cwd: Path | None = None, strict: bool = True) -> Ran:
@@ -30,16 +32,12 @@ def run(*words: object, cwd: Path | None = None, strict: bool = True) -> Ran:
     )
 
 
-def after_some_epochs(words: str, folder: Path, before: str = "") -> subprocess.Popen[str]:
-    """Starts it in a session of its own, and returns when a few epochs are done."""
-    process = subprocess.Popen(
-        ["sh", "-c", f"{before}exec {sys.executable} -m hogwild {words}"],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+def after_some_epochs(
+    start: Start, words: str, folder: Path, before: str = ""
+) -> subprocess.Popen[str]:
+    """Starts it, and returns when a few epochs are done."""
+    script = f"{before}exec {sys.executable} -m hogwild {words}"
+    process = start(["sh", "-c", script], cwd=folder)
     assert process.stdout is not None
     while not re.match(r" +5 ", process.stdout.readline()):
         pass
@@ -256,9 +254,9 @@ def test_predicting_rows_that_are_wider_than_the_model(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_interrupt_saves_the_model_so_far(folder: Path, workers: int) -> None:
+def test_an_interrupt_saves_the_model_so_far(folder: Path, workers: int, start: Start) -> None:
     words = f"train train.svm --workers {workers} --epochs 1000000 --tol 0 --model so-far.hog"
-    process = after_some_epochs(words, folder)
+    process = after_some_epochs(start, words, folder)
     workers_of_it = psutil.Process(process.pid).children()
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
     began = time.monotonic()
@@ -273,9 +271,9 @@ def test_an_interrupt_saves_the_model_so_far(folder: Path, workers: int) -> None
     (folder / "so-far.hog").unlink()
 
 
-def test_a_killed_worker_is_an_error_and_the_model_is_kept(folder: Path) -> None:
+def test_a_killed_worker_is_an_error_and_the_model_is_kept(folder: Path, start: Start) -> None:
     words = "train train.svm --workers 2 --epochs 1000000 --tol 0 --model kept.hog"
-    process = after_some_epochs(words, folder)
+    process = after_some_epochs(start, words, folder)
     psutil.Process(process.pid).children()[0].kill()
     _, problems = process.communicate(timeout=10)
     assert process.returncode == 1
@@ -331,9 +329,11 @@ def test_training_goes_on_where_nobody_reads(folder: Path, where: str) -> None:
 
 
 @pytest.mark.parametrize("ignored", [False, True], ids=["in front", "in the background"])
-def test_a_batch_systems_sigterm_saves_the_model_so_far(folder: Path, ignored: bool) -> None:
+def test_a_batch_systems_sigterm_saves_the_model_so_far(
+    folder: Path, ignored: bool, start: Start
+) -> None:
     words = "train train.svm --workers 2 --epochs 1000000 --tol 0 --model so-far.hog"
-    process = after_some_epochs(words, folder, "trap '' INT; " if ignored else "")
+    process = after_some_epochs(start, words, folder, "trap '' INT; " if ignored else "")
     process.terminate()
     process.communicate(timeout=10)
     assert process.returncode == 130

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -124,16 +125,9 @@ def test_a_file_that_is_not_there_is_a_failure(capsys) -> None:
     assert capsys.readouterr().err == "hogwild: none.svm: there is no such file\n"
 
 
-def test_ctrl_c_leaves_nothing(folder: Path) -> None:
+def test_ctrl_c_leaves_nothing(folder: Path, start: Callable[..., "subprocess.Popen[str]"]) -> None:
     words = ["rows.svm", "--workers", "2", "--epochs", "1000000", "--out", "fifth"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "hogwild", "scaling", *words],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    process = start([sys.executable, "-m", "hogwild", "scaling", *words], cwd=folder)
     before = time.monotonic()
     while not psutil.Process(process.pid).children() and time.monotonic() - before < 10:
         time.sleep(0.01)

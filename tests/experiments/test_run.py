@@ -221,5 +221,5 @@ def test_no_objective_is_refused(folder: Path) -> None:
 
 
 def test_verdict_of_one_worker_only() -> None:
-    row = run_rows.Summary("x", 1, 1.0, 2, 0.5, 0.1, 0.1, 0.1, 1e6, 1.0)
-    assert "Only one core" in run_rows.verdict([row], run_rows.Data(None, None))  # type: ignore[arg-type]
+    row = run_rows.Summary("x", 1, 1.0, 2, 0.5, 0.1, 0.1, 0.1, 1e6, 1.0, "hogwild", "as asked")
+    assert "Only one core" in run_rows.verdict([row])
