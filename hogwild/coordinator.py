@@ -334,7 +334,8 @@ class Run:
         units = self.problem.units
         end = Clock(self._done + units, self._done, self.workers, eta0)
         # Where the penalty is too quick for workers to look at each other, they wait for each other
-        hurried = self.workers > 1 and self.problem.pace(end) < FEWEST * self.workers
+        guesses = self.workers > 1 and not STRATEGIES[self._choice.strategy].deterministic
+        hurried = guesses and self.problem.pace(end) < FEWEST * self.workers
         least = LEAST_HURRIED if hurried else LEAST_LEFT
         parts = 1
         while parts < units:

@@ -6,8 +6,8 @@ holds the weights to begin with in its slots. A worker's copy is its own slot pl
 of the others'.
 
 Columns are exchanged the more often the hotter they are: in tiers, of which the first few are lists
-of the hottest columns, with slots of their own that lie together, and the last is all of them. (So
-the others' slots of the hot columns hold nothing of use: what is made of them is overwritten.)
+of the hottest columns, with slots of their own that lie together, and the last is all of them
+(where the hot columns' slots stay 0).
 After HOGWILD++ (Zhang, Hsieh, Akella 2016) and HogBatch (Sallinen, Satish, Smelyanskiy, Sury, Re
 2016).
 """
@@ -72,6 +72,8 @@ def exchange_all(own: Any, slots: Any, hot: Any, hot_slots: Any, place: Any) -> 
     """Exchanges the changes of all columns, of which the hot ones have just been exchanged."""
     weights, seen, hot_seen, _ = own
     mine, workers = place
+    for p in range(U(0), U(hot.size)):
+        weights[U(hot[p])] = np.float32(0)
     stride = slots.size // workers
     for first in range(U(0), U(weights.size), PIECE):
         end = min(first + PIECE, U(weights.size))

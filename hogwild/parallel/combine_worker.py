@@ -124,15 +124,15 @@ class CombineWorker(RowWorker):
 
     def _go_through(self, part: Part, begin: int, stop: int) -> float:
         total = 0.0
-        if self._start(begin):
+        # Where an epoch goes in parts, the means are over the last of them
+        takes_moments = self._problem.moments > 0 and part.end == 1
+        if self._start(begin, takes_moments):
             rows, how = self._problem.visiting(part.eta0)
             calming = max(1.0, CALMING * self._problem.units)
             clock = float(part.done), float(part.done), calming
             place = begin
             while place < stop and self._control.goes_on():
-                end = min(
-                    stop, place + 1 + LOOK * self._problem.units // max(1, self._problem.work)
-                )
+                end = min(stop, place + self._rows_between_looks)
                 total += kernels.learn_combined(
                     rows,
                     self._order,
@@ -148,22 +148,26 @@ class CombineWorker(RowWorker):
                 )
                 place = end
         self._merged += 1e-9 * int(self._tally[-1])
-        self._bring_together()
+        kernels.exchange_everything(self._own, self._slots, self._tiers.hot, self._place)
+        if takes_moments:
+            self._even_out_moments()
+        if self._meet(END):
+            self._bring_together(takes_moments)
         return total
 
-    def _start(self, begin: int) -> bool:
+    def _start(self, begin: int, takes_moments: bool) -> bool:
         """Makes the copy, and the slots: worker 0 holds what there is to begin with."""
         weights, seen, hot_seen, _ = self._own
         weights[:-1], weights[-1] = self._shared["weights"], self._shared["intercept"][0]
         mine = np.float32(self._rank == 0)
-        self._slots[0].reshape(self._control.workers, -1)[self._rank] = mine * weights
-        self._slots[1].reshape(self._control.workers, -1)[self._rank] = (
-            mine * weights[self._tiers.hot]
-        )
-        np.multiply(weights, 1 - mine, out=seen)
-        np.multiply(weights[self._tiers.hot], 1 - mine, out=hot_seen)
+        slots, hot_slots = (part.reshape(self._place[1], -1)[self._rank] for part in self._slots)
+        hot = self._tiers.hot
+        for own, slot, others in ((weights, slots, seen), (weights[hot], hot_slots, hot_seen)):
+            np.multiply(own, mine, out=slot)
+            np.multiply(own, 1 - mine, out=others)
+        slots[hot] = seen[hot] = 0
         self._tally[:] = 0
-        if self._problem.moments:
+        if takes_moments:
             each = max(FEWEST_MOMENTS, self._problem.moments // (2 * self._control.workers))
             self._tally[-5] = max(1, len(self._order) // each)
             self._tally[-4] = int(LATE * len(self._order)) - begin
@@ -183,25 +187,19 @@ class CombineWorker(RowWorker):
         if self._rank == 0:
             self._control.add_moments(int(LATE * EVEN), int((1 - LATE) * EVEN))
 
-    def _bring_together(self) -> None:
+    def _bring_together(self, moments: bool) -> None:
         """Makes the shared weights whole: each worker adds up its share of the columns."""
         hot, workers, columns = self._tiers.hot, self._control.workers, self._problem.columns
-        kernels.exchange_everything(self._own, self._slots, hot, self._place)
-        if self._problem.moments:
-            self._even_out_moments()
-        if not self._meet(END):
-            return
         share = share_of(columns, workers, self._rank)
         kernels.add_up(self._slots[0], workers, 0, share, self._shared["weights"])
         kernels.add_up_hot(self._slots[1], workers, hot, share, self._shared["weights"])
+        intercepts = self._slots[1].reshape(workers, -1)[:, 0]
         if self._rank == 0:
-            first = self._slots[1].reshape(workers, -1)[:, 0]
-            self._shared["intercept"][0] = first.sum(dtype=np.float32)
-        if self._problem.moments:
-            sums = self._shared["sums"]
-            for which, prefix in enumerate(SUMS):
-                offset = which * (columns + 1)
-                kernels.add_up(sums, workers, offset, share, self._shared[prefix + "weights"])
-                if self._rank == 0:
-                    last = sums.reshape(workers, -1)[:, offset + columns]
-                    self._shared[prefix + "intercept"][0] = last.sum(dtype=np.float32)
+            self._shared["intercept"][0] = intercepts.sum(dtype=np.float32)
+        sums = self._shared["sums"]
+        for which, prefix in enumerate(SUMS if moments else ()):
+            offset = which * (columns + 1)
+            kernels.add_up(sums, workers, offset, share, self._shared[prefix + "weights"])
+            if self._rank == 0:
+                intercepts = sums.reshape(workers, -1)[:, offset + columns]
+                self._shared[prefix + "intercept"][0] = intercepts.sum(dtype=np.float32)

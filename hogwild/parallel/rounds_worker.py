@@ -77,7 +77,7 @@ class OrderedWorker(Worker):
         losses = np.zeros(SHARDS)
         if self._meet(START):
             self._go(part, share, parts, longest, losses)
-        self._finish(share)
+        self._finish(share, part.end == 1 and self._problem.moments > 0)
         done = np.minimum(parts[1] - parts[0], np.uint64(self._state[kernels.DONE]))
         self._control.count(self._rank, int(done.sum()))
         self._control.finish(self._rank)
@@ -126,7 +126,8 @@ class OrderedWorker(Worker):
         clock = float(part.done), float(part.done), max(1.0, CALMING * self._problem.units)
         names = ("base", "copies", "lists", "sums")
         base, copies, lists, sums = (shared[name] for name in names)
-        gap = -(-longest // min(MOMENTS, self._problem.moments)) if self._problem.moments else 0
+        moments = min(MOMENTS, self._problem.moments) if part.end == 1 else 0
+        gap = -(-longest // moments) if moments else 0
         arguments = (
             rows,
             self._order,
@@ -141,19 +142,20 @@ class OrderedWorker(Worker):
             (self._state, shared["barrier"], control.words[2], control.words[0]),
             losses,
         )
-        began = time.monotonic()
         while not kernels.learn_in_rounds(*arguments) and control.goes_on():
-            waited = time.monotonic() - began
-            time.sleep(0.0 if waited < NAP else NAP)
-            self._waited += time.monotonic() - began - waited
-            began = time.monotonic() if self._state[kernels.STAGE] == 0 else began
+            began = time.monotonic()
+            time.sleep(NAP)
+            self._waited += time.monotonic() - began
         self._merged += 1e-9 * int(self._state[kernels.MERGING])
         self._waited += 1e-9 * int(self._state[kernels.WAITING])
 
-    def _finish(self, share: tuple[int, int]) -> None:
-        """Writes its share of what was learned to where everyone looks for it."""
+    def _finish(self, share: tuple[int, int], moments: bool) -> None:
+        """Writes its share of what was learned to where everyone looks for it.
+
+        Where an epoch goes in parts, the means are over the last of them.
+        """
         self._write(self._shared["base"], "", share)
-        if self._problem.moments:
+        if moments:
             size = self._problem.columns + 1
             for which, prefix in enumerate(SUMS):
                 self._write(self._shared["sums"][which * size :], prefix, share)

@@ -8,6 +8,7 @@ from typing import Any
 
 from hogwild.parallel.averaging_worker import AveragedWorker, MixedWorker
 from hogwild.parallel.block_worker import RacingBlockWorker, StrataWorker
+from hogwild.parallel.column_strata_worker import ColumnStrataWorker
 from hogwild.parallel.combine_worker import CombineWorker
 from hogwild.parallel.excluding_worker import LockedWorker, RoundRobinWorker
 from hogwild.parallel.memory import Arrays, Wanted
@@ -50,7 +51,8 @@ STRATEGIES: dict[str, Strategy] = {
     ),
     "strata": Strategy(
         "workers hold blocks that share no row and no column; any number of them, the same bytes",
-        blocks=StrataWorker,
+        ColumnStrataWorker,
+        StrataWorker,
         deterministic=True,
     ),
     "locked": Strategy("a lock for every column that an update touches", LockedWorker),

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.config import Config
+from hogwild.data.components import parts_apart
 from hogwild.data.rows import Labels, Rows, checked_labels
 from hogwild.data.statistics import Heat, sharing
 from hogwild.errors import DataError
@@ -286,6 +287,10 @@ class LinearProblem(RowProblem):
                 (float(clock.done), float(clock.since), float(clock.stride)),
             )
         )
+
+    def divide(self, parts: int) -> None:
+        """Finds so many parts of the rows that share no column, or refuses to."""
+        self.apart = parts_apart(self._rows, parts)
 
     def visiting(self, eta0: float) -> tuple[Any, Any]:
         """The rows, and how they are visited, as the kernels of strategies take them."""

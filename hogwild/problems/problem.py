@@ -185,6 +185,7 @@ class RowProblem(Problem):
     chunk: int  # units between two looks at the control
     columns: int  # of the weights, beside which there is an intercept
     intercept_share: float  # the intercept's rate over that of the weights; 0: there is none
+    apart: list[npt.NDArray[np.uint32]]  # parts of the rows that share no column, once divided
     batch: int  # rows of a batch, for the strategy that has one
 
     @property
@@ -195,6 +196,10 @@ class RowProblem(Problem):
     @abstractmethod
     def sharing(self) -> tuple[bool, str]:
         """Whether several workers gain by writing to one array of weights, and why."""
+
+    @abstractmethod
+    def divide(self, parts: int) -> None:
+        """Finds so many parts of the rows that share no column, or refuses to."""
 
     @abstractmethod
     def visiting(self, eta0: float) -> tuple[Any, Any]:

@@ -93,11 +93,11 @@ def test_help_has_every_option_of_a_study(capsys) -> None:
 
 
 def test_all_that_is_wrong_is_said_at_once_and_nothing_is_read(folder, capsys) -> None:
-    words = "--workers 2,x --strategies strata,hogwild,hogwild --repeat 0 --target far --rank 3"
+    words = "--workers 2,x --strategies stratum,hogwild,hogwild --repeat 0 --target far --rank 3"
     said = wrong(capsys, "none.svm", *words.split(), "--out", "none/x")
     for text in (
         "--workers: 'x' is not a whole number",
-        "--strategies: 'strata' is not one for rows; auto, hogwild",
+        "--strategies: 'stratum' is not one for rows; auto, hogwild",
         "--strategies: hogwild is there twice",
         "--repeat: must be",
         "--target: must be a number above 0, not 'far'",

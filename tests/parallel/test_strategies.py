@@ -15,13 +15,14 @@ import pytest
 from scipy import sparse
 
 import hogwild
-from hogwild.coordinator import Watcher
+from hogwild.coordinator import State, Watcher
+from hogwild.data.components import parts_apart
 from hogwild.data.synthetic import rcv1
 from hogwild.data.synthetic_ratings import movielens
 from hogwild.parallel.strategies import STRATEGIES
 from hogwild.problems.losses import FACTOR_LOSSES, LOSSES
 
-ROWS = [name for name, strategy in STRATEGIES.items() if strategy.rows]
+ROWS = [name for name, strategy in STRATEGIES.items() if strategy.rows and name != "strata"]
 EXACT = ["combine", "ordered", "locked", "roundrobin"]
 SAME_BYTES = [name for name in ROWS if STRATEGIES[name].deterministic]
 COUNTS = [1, 2, 3, 4, 8]
@@ -86,6 +87,78 @@ def test_the_same_bytes_for_any_number_of_workers(
     assert all(trace == traces[0] for trace in traces)
     losses = [[row["online_loss"] for row in result.trace] for result in found]
     assert all(some == losses[0] for some in losses)
+
+
+@pytest.mark.parametrize("strategy", SAME_BYTES)
+@pytest.mark.parametrize("schedule", ["constant", "sqrt", "backoff"])
+def test_the_same_bytes_where_the_penalty_is_quick(
+    rows: hogwild.Rows, strategy: str, schedule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tenth of the weights is gone at every step, and an epoch goes in parts."""
+    monkeypatch.setattr("hogwild.coordinator.LEAST_LEFT", 0.1)
+    options: dict[str, Any] = {"strategy": strategy, "schedule": schedule, "l2": 0.1, "eta0": 1.0}
+    found = {digest(hogwild.train(rows, workers=w, epochs=2, tol=0, **options)) for w in COUNTS}
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("strategy", ["combine", "ordered"])
+def test_means_are_right_where_an_epoch_goes_in_parts(
+    rows: hogwild.Rows, strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights that stay as they are are their own mean."""
+    start = State(
+        {"weights": np.full(20_000, 0.5, np.float32), "intercept": np.ones(1, np.float32)},
+        0,
+        0,
+        1.0,
+    )
+    options: dict[str, Any] = {"eta0": 1e-12, "l2": 0, "schedule": "constant", "tol": 0}
+    monkeypatch.setattr("hogwild.coordinator.Run._parts", lambda *_: 3)
+    for workers in (2, 3):
+        result = hogwild.train(
+            rows, start=start, workers=workers, strategy=strategy, epochs=3, **options
+        )
+        np.testing.assert_allclose(result.model.weights, 0.5, 1e-5)
+        assert result.model.intercept == pytest.approx(1, rel=1e-5)
+
+
+def in_parts(rows: int = 4_000, groups: int = 50, each: int = 20) -> hogwild.Rows:
+    """Rows in groups of different sizes, each group with columns of its own."""
+    rng = np.random.default_rng(3)
+    group = np.minimum(rng.geometric(0.05, rows) - 1, groups - 1)
+    columns = group[:, None] * each + rng.integers(0, each, (rows, 6))
+    values = rng.normal(size=rows * 6).astype(np.float32)
+    X = sparse.csr_matrix((values, columns.ravel(), np.arange(rows + 1) * 6))
+    planted = rng.normal(size=X.shape[1])
+    return hogwild.Rows(X, np.where(X @ planted > 0.1, 1, -1))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("backend", ["process", "thread"])
+def test_strata_of_rows_give_the_same_bytes(loss: str, backend: str) -> None:
+    data = in_parts()
+    options: dict[str, Any] = {"strategy": "strata", "loss": loss, "tol": 0, "backend": backend}
+    found = [hogwild.train(data, workers=w, epochs=4, eta0=0.05, **options) for w in COUNTS]
+    assert len({digest(result) for result in found}) == 1
+    assert [row["rows"] for row in found[1].trace] == [len(data)] * 4
+    alone = hogwild.train(data, workers=1, epochs=4, tol=0, loss=loss, eta0=0.05)
+    objectives = [result.trace[-1]["objective"] for result in (found[1], alone)]
+    assert objectives[0] == pytest.approx(objectives[1], rel=0.1, abs=0.01)
+
+
+def test_parts_share_no_column_and_leave_no_row_out() -> None:
+    data = in_parts()
+    parts = parts_apart(data, 8)
+    assert np.array_equal(np.sort(np.concatenate(parts)), np.arange(len(data)))
+    held = [set(data.take(part).indices.tolist()) for part in parts]
+    assert sum(map(len, held)) == len(set.union(*held))
+    sizes = [data.take(part).nonzeros for part in parts]
+    assert max(sizes) < 1.5 * min(sizes)
+
+
+def test_rows_that_hang_together_are_refused_as_strata(rows: hogwild.Rows) -> None:
+    with pytest.raises(hogwild.DataError, match="100 % of the data hangs together: take the str"):
+        hogwild.train(rows, strategy="strata", workers=2)
 
 
 def test_another_seed_gives_other_bytes(rows: hogwild.Rows) -> None:
@@ -242,7 +315,7 @@ def test_what_contradicts_itself_is_refused() -> None:
         ({"deterministic": True, "strategy": "hogwild"}, "depends on who comes first"),
         ({"batch": 64}, "only the strategy minibatch has one"),
         ({"strategy": "minibatch", "batch": 12}, "must be a multiple of 8"),
-        ({"strategy": "strata"}, "the task svm takes auto, hogwild"),
+        ({"strategy": "stratum"}, "is not one of auto, hogwild"),
     ):
         with pytest.raises(hogwild.HogwildError, match=told):
             hogwild.train(rows, **options)

@@ -50,7 +50,7 @@ def test_every_run_trains_all_its_epochs_with_its_strategy_and_workers() -> None
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
     found = problems(
-        "combine,strata,,combine",
+        "combine,stratum,,combine",
         "2,0,two,2",
         options={"epochs": 0},
         repeats="x",
@@ -58,7 +58,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
         optimum=float("nan"),
     )
     told = "\n".join(found)
-    assert "strategies: 'strata' is not one for rows; auto, hogwild, combine" in told
+    assert "strategies: 'stratum' is not one for rows; auto, hogwild, combine" in told
     assert "strategies: a name is missing" in told
     assert "strategies: combine is there twice" in told
     assert "workers: '0' is not a whole number" in told

@@ -1,0 +1,41 @@
+"""Which columns hang together: those that some row holds both of, and what hangs on these."""
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from hogwild.kernels.compile import inline, kernel
+from hogwild.kernels.primitives import U, readonly, writable
+
+NUMBERS = writable(types.uint32)
+
+
+@inline
+def root_of(parents: Any, column: Any) -> Any:
+    """The column that stands for all that hang together with this one; ways to it are halved."""
+    while U(parents[column]) != column:
+        parents[column] = parents[U(parents[column])]
+        column = U(parents[column])
+    return column
+
+
+@kernel(types.void(readonly(types.uint64), readonly(types.uint32), NUMBERS, NUMBERS))
+def connect(indptr: Any, indices: Any, parents: Any, roots: Any) -> None:
+    """Joins the columns of each row; then roots[r] stands for what the row's columns hang on.
+
+    The smallest column of a group stands for it. Of a row without columns it is column 0.
+    """
+    for column in range(U(0), U(parents.size)):
+        parents[column] = column
+    for row in range(U(0), U(roots.size)):
+        begin, end = U(indptr[row]), U(indptr[row + U(1)])
+        for k in range(begin + U(1), end):
+            one = root_of(parents, U(indices[begin]))
+            other = root_of(parents, U(indices[k]))
+            parents[max(one, other)] = min(one, other)
+    for row in range(U(0), U(roots.size)):
+        begin = U(indptr[row])
+        roots[row] = np.uint32(0)
+        if begin < U(indptr[row + U(1)]):
+            roots[row] = np.uint32(root_of(parents, U(indices[begin])))
