@@ -32,6 +32,7 @@ LEAST_HURRIED = 0.75
 PATIENT_EPOCHS = 2  # epochs in a row without progress, before a run counts as converged
 RETRIES = 8  # smaller rates that are tried where one diverges and training starts over
 SMALLER = 16  # times, each of them
+SETTLED_PARTS = 8  # of the weights, that workers make whole side by side
 HALVINGS = 24  # of the rate, where training goes back an epoch
 
 
@@ -304,8 +305,10 @@ class Run:
         at_end = bool(problem.moments) and (part.end == 1 or stopped)
         moments = self._control.moments() if at_end else None
         left = self._left(done, part.eta0)
-        if problem.settles_together and self.workers > 1:
-            found = self._do("settle", interrupt, _nothing, left, moments)
+        if problem.settles_together:
+            # In as many parts for any number of workers: sums are to be the same
+            answers = self._do("settle", interrupt, _nothing, left, moments, SETTLED_PARTS)
+            found = list(chain.from_iterable(answers))
             if stopped:
                 self._control.stop()
         else:

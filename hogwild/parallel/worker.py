@@ -97,10 +97,12 @@ class Worker(ABC):
             ]
         )
 
-    def settle(self, left: float, moments: tuple[int, int] | None) -> npt.NDArray[np.float64]:
-        """Makes this worker's share of the weights whole."""
-        workers = self._control.workers
-        return self._problem.settle(self._shared, left, moments, self._rank, workers)
+    def settle(
+        self, left: float, moments: tuple[int, int] | None, parts: int
+    ) -> list[npt.NDArray[np.float64]]:
+        """Makes some parts of the weights whole; what comes of each part, in their order."""
+        mine = range(*share_of(parts, self._control.workers, self._rank))
+        return [self._problem.settle(self._shared, left, moments, k, parts) for k in mine]
 
     def stage(self, stage: str) -> None:
         """Does this worker's part of a stage of the preparation."""
