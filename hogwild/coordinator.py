@@ -282,10 +282,10 @@ class Run:
         self._whole = False
         interrupt = Interrupt(self._control.stop)
         answers = self._do("learn", interrupt, self._tick, part)
-        with np.errstate(over="ignore", invalid="ignore"):  # told by `_check_finite`
+        with interrupt, np.errstate(over="ignore", invalid="ignore"):  # told by `_check_sound`
             self._count_time(answers)
             self._settle(part, interrupt)
-        self._whole = True
+            self._whole = True
         if interrupt.happened:
             raise KeyboardInterrupt
         # In an order that does not depend on who did what

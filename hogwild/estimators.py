@@ -93,7 +93,8 @@ class HogwildClassifier(ClassifierMixin, BaseEstimator):
         tol: stop when two epochs in a row each lower the loss by less than this share of it; None
             to do all of `max_iter`.
         fit_intercept: learn an intercept, which is not penalised.
-        n_jobs: worker processes; None for one, -1 for all cores that may be used.
+        n_jobs: worker processes; None for one, -1 for as many as pay on this data,
+            of all cores that may be used.
         random_state: seed of the order of the rows. One worker and one seed give the same bytes.
         schedule, eta0, average, strategy, backend: as in `hogwild.Config`.
 
@@ -235,14 +236,16 @@ def _two(classes: Any) -> tuple[Any, Any]:
     return values[0].item(), values[1].item()
 
 
-def workers_of(n_jobs: int | None) -> int:
-    """How many workers scikit-learn's `n_jobs` asks for."""
+def workers_of(n_jobs: int | None) -> int | None:
+    """How many workers scikit-learn's `n_jobs` asks for; None for as many as pay."""
     from hogwild.machine import usable_cores
 
     if n_jobs is None:
         return 1
     if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
         raise ValueError(f"n_jobs must be None, -1 or a positive whole number, not {n_jobs!r}")
+    if n_jobs == -1:
+        return None
     return int(n_jobs) if n_jobs > 0 else max(1, usable_cores() + 1 + int(n_jobs))
 
 

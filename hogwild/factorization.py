@@ -39,7 +39,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
         schedule, strategy, backend: as in `hogwild.Config`.
         early_stopping: hold out this share of the ratings, and stop when they are no longer
             predicted better.
-        n_jobs: worker processes; None for as many as pay, -1 for all cores that may be used.
+        n_jobs: worker processes; None (or -1) for as many as pay.
         random_state: seed of all that is random.
 
     Attributes:

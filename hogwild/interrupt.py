@@ -18,8 +18,10 @@ class Interrupt:
         self.happened = False
         self._stop = stop
         self._ours = False
+        self._depth = 0  # it may be entered again within itself
 
     def __enter__(self) -> "Interrupt":
+        self._depth += 1
         main = threading.current_thread() is threading.main_thread()
         if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, self._handle)
@@ -27,8 +29,10 @@ class Interrupt:
         return self
 
     def __exit__(self, *problem: Any) -> None:
-        if self._ours:
+        self._depth -= 1
+        if self._ours and self._depth == 0:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+            self._ours = False
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.happened:

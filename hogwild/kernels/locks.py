@@ -55,16 +55,17 @@ def unlock(rows: Any, begin: Any, end: Any, locks: Any, me: Any) -> None:
 
 
 @inline
-def lock_row(rows: Any, begin: Any, end: Any, locks: Any, me: Any, stop: Any, waited: Any) -> Any:
-    """Takes the locks of all columns of a row and of the intercept; False if asked to stop.
+def lock_row(rows: Any, begin: Any, end: Any, locks: Any, who: Any, stop: Any, waited: Any) -> Any:
+    """Takes the locks of all columns of a row, and of the intercept if there is one.
 
-    Where one is kept by another, all are let go and it begins anew: so two that take them in
-    different orders do not wait for each other for ever.
+    False if asked to stop. Where one is kept by another, all are let go and it begins anew: so two
+    that take them in different orders do not wait for each other for ever.
     """
     _, indices, _, _ = rows
+    me, with_intercept = who
     began = np.int64(0)
     while stop[0] == 0:
-        held = lock(locks, U(locks.size) - U(1), me)
+        held = not with_intercept or lock(locks, U(locks.size) - U(1), me)
         k = begin
         while held and k < end:
             held = lock(locks, U(indices[k]), me)
@@ -114,12 +115,14 @@ def learn_locked(
     """
     indptr, _, _, targets = rows
     done, since, stride = clock
+    _, _, (_, _, _, intercept_share) = how
+    with_intercept = intercept_share != 0.0
     begin, end = places
     total = 0.0
     for i in range(begin, end):
         row = U(order[i])
         first, last = U(indptr[row]), U(indptr[row + U(1)])
-        if not lock_row(rows, first, last, locks, me, stop, waited):
+        if not lock_row(rows, first, last, locks, (me, with_intercept), stop, waited):
             break
         t = done + stride * np.float64(i - begin + U(1))
         dot = dot_with(rows, row, weights)

@@ -78,6 +78,8 @@ class Tiers:
 class CombineWorker(RowWorker):
     """A worker with a copy of the weights, to which the changes of the others are added."""
 
+    goes_by_heat = True
+
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
         super().__init__(problem, shared, control, rank)
         self._tiers = Tiers(problem, control.workers - 1)
@@ -103,13 +105,6 @@ class CombineWorker(RowWorker):
             kernels.add_up,
             kernels.add_up_hot,
         ]
-
-    @classmethod
-    def prepare(cls, problem: Problem) -> None:
-        """Does what is better done once, before there are workers."""
-        super().prepare(problem)
-        assert isinstance(problem, RowProblem)
-        problem.heat  # noqa: B018
 
     @classmethod
     def arrays(cls, problem: Problem, workers: int) -> Wanted:

@@ -1,5 +1,8 @@
 """Workers whose updates exclude each other: `locked` and `roundrobin`."""
 
+from abc import abstractmethod
+from typing import Any
+
 import numpy as np
 
 from hogwild.kernels import locks as kernels
@@ -29,6 +32,20 @@ class ExcludingWorker(RowWorker):
     def _leave(self) -> None:
         """Called when it has nothing left to do."""
 
+    @property
+    @abstractmethod
+    def _means(self) -> tuple[Kernel, tuple[Any, ...]]:
+        """The kernel, and what it takes besides rows, weights and the clock."""
+
+    def _visit(self, begin: int, end: int, clock: Clock) -> float:
+        kernel, more = self._means
+        rows, how = self._problem.visiting(clock.eta0)
+        weights = self._shared["weights"], self._shared["intercept"]
+        times = float(clock.done), float(clock.since), float(clock.stride)
+        return float(
+            kernel(rows, self._order, (begin, end), *weights, how, times, *more, self._waiting)
+        )
+
 
 class LockedWorker(ExcludingWorker):
     """Holds a lock for each column of a row while it learns from it (AIG: Niu et al. 2011)."""
@@ -44,23 +61,10 @@ class LockedWorker(ExcludingWorker):
         assert isinstance(problem, RowProblem)
         return {"locks": (problem.columns + 1, np.int64)}
 
-    def _visit(self, begin: int, end: int, clock: Clock) -> float:
-        rows, how = self._problem.visiting(clock.eta0)
-        return float(
-            kernels.learn_locked(
-                rows,
-                self._order,
-                (begin, end),
-                self._shared["weights"],
-                self._shared["intercept"],
-                how,
-                (float(clock.done), float(clock.since), float(clock.stride)),
-                self._shared["locks"],
-                self._rank + 1,
-                self._control.words[2],
-                self._waiting,
-            )
-        )
+    @property
+    def _means(self) -> tuple[Kernel, tuple[Any, ...]]:
+        stop = self._control.words[2]
+        return kernels.learn_locked, (self._shared["locks"], self._rank + 1, stop)
 
 
 class RoundRobinWorker(ExcludingWorker):
@@ -76,24 +80,13 @@ class RoundRobinWorker(ExcludingWorker):
         """Whose turn it is."""
         return {"turn": (8, np.int64)}
 
-    def _leave(self) -> None:
-        control = self._control.words[1:]
-        kernels.leave_turn(self._shared["turn"], self._rank, control, self._waiting)
-
-    def _visit(self, begin: int, end: int, clock: Clock) -> float:
-        rows, how = self._problem.visiting(clock.eta0)
-        return float(
-            kernels.learn_in_turn(
-                rows,
-                self._order,
-                (begin, end),
-                self._shared["weights"],
-                self._shared["intercept"],
-                how,
-                (float(clock.done), float(clock.since), float(clock.stride)),
-                self._shared["turn"],
-                self._rank,
-                self._control.words[1:],
-                self._waiting,
-            )
+    @property
+    def _means(self) -> tuple[Kernel, tuple[Any, ...]]:
+        return kernels.learn_in_turn, (
+            self._shared["turn"],
+            self._rank,
+            self._control.words[1:],
         )
+
+    def _leave(self) -> None:
+        kernels.leave_turn(*self._means[1], self._waiting)

@@ -29,6 +29,7 @@ class OrderedWorker(Worker):
     """Learns from some of the shards; all shards' changes are merged in order, at fixed points."""
 
     _problem: RowProblem
+    goes_by_heat = True
 
     @property
     def batch(self) -> int:
@@ -50,13 +51,6 @@ class OrderedWorker(Worker):
     def kernels(cls) -> list[Kernel]:
         """What it calls besides the problem's own kernels."""
         return [kernels.learn_in_rounds]
-
-    @classmethod
-    def prepare(cls, problem: Problem) -> None:
-        """Does what is better done once, before there are workers."""
-        super().prepare(problem)
-        assert isinstance(problem, RowProblem)
-        problem.heat  # noqa: B018
 
     @classmethod
     def arrays(cls, problem: Problem, workers: int) -> Wanted:

@@ -59,6 +59,7 @@ class Worker(ABC):
         self._merged = 0.0
 
     own_time = False  # whether each goes by its own steps only
+    goes_by_heat = False  # whether it treats columns by how common they are
 
     @classmethod
     def kernels(cls) -> list[Kernel]:
@@ -70,6 +71,8 @@ class Worker(ABC):
         """Does what is better done once, before there are workers."""
         for kernel in cls.kernels():
             kernel.compiled  # noqa: B018
+        if cls.goes_by_heat:
+            problem.heat  # type: ignore[attr-defined]  # noqa: B018  of rows
 
     @classmethod
     def arrays(cls, problem: Problem, workers: int) -> Wanted:

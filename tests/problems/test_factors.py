@@ -428,8 +428,8 @@ def test_options_that_do_not_go_are_told_with_the_cure(options, message):
         hogwild.train(ratings_for("squared"), **options)
 
 
-def test_linear_tasks_have_no_strata_and_no_factors():
-    for options in ({"strategy": "strata"}, {"rank": 5}, {"nonnegative": True}, {"loss": "kl"}):
+def test_linear_tasks_have_no_factors():
+    for options in ({"rank": 5}, {"nonnegative": True}, {"loss": "kl"}):
         with pytest.raises(hogwild.OptionError):
             Config.of({"task": "svm", **options})
 
