@@ -486,8 +486,10 @@ class Run:
             "versions": self.header["versions"],
             "trace": {"reason": reason, "epochs": len(self.trace), "last": last},
         }
-        model = self.problem.model(learned, about)
-        return Result(model, reason, self.trace, self.header, self._notes, self._state())
+        state = self._state()
+        same = state.weights if state is not None and learned is not self._kept else None
+        model = self.problem.model(learned, about, same)
+        return Result(model, reason, self.trace, self.header, self._notes, state)
 
     def _state(self) -> State | None:
         """What training can go on from: where it is, or where the epoch that was kept ended."""

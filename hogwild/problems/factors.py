@@ -232,7 +232,8 @@ class FactorProblem(BlockProblem):
         found = {"mean": shared["mean"].copy()}
         for name, sides, side in self._sides():
             rows = side.rows[:-1]
-            found[name] = shared[name].reshape(-1, self._width)[rows, : self.config.rank].ravel()
+            whole = np.take(shared[name].reshape(-1, self._width), rows, axis=0)
+            found[name] = whole[:, : self.config.rank].ravel()
             found[sides] = shared[sides].reshape(-1, 2)[rows].ravel()
         return found
 
@@ -376,16 +377,21 @@ class FactorProblem(BlockProblem):
             found.append(counts)
         return tuple(found)
 
-    def model(self, learned: Arrays, about: dict[str, Any]) -> FactorModel:
+    def model(
+        self, learned: Arrays, about: dict[str, Any], state: Arrays | None = None
+    ) -> FactorModel:
         """A model of what was learned, in the order of the ids; it keeps no view of the arrays."""
         about["penalty"] = self._penalty(learned)
-        found = self.state(learned)
-        factors = [found[name].reshape(-1, self.config.rank) for name in ("users", "items")]
-        for matrix, (name, _, side), counts in zip(
-            factors, self._sides(), self._row_counts, strict=True
-        ):
+        found = self.state(learned) if state is None else state
+        factors = []
+        for (name, _, side), counts in zip(self._sides(), self._row_counts, strict=True):
+            matrix = found[name].reshape(-1, self.config.rank)
             # Whoever has no rating has the factors that were drawn, and those say nothing
-            matrix[(counts[side.rows[:-1]] == 0) & ~self._begun.get(name, np.False_)] = 0
+            idle = (counts[side.rows[:-1]] == 0) & ~self._begun.get(name, np.False_)
+            if idle.any():
+                matrix = matrix.copy()
+                matrix[idle] = 0
+            factors.append(matrix)
         biases = [found[sides][0::2] for sides in SIDES]
         ids = self._ratings.user_ids, self._ratings.item_ids
         mean, loss = float(found["mean"][0]), self.config.loss_name

@@ -238,7 +238,9 @@ class LinearProblem(RowProblem):
         weights = self.learned(shared)["weights"]
         return float(0.5 * self._l2 * float(kernels.squared_norm(weights)) + mean_loss)
 
-    def model(self, learned: Arrays, about: dict[str, Any]) -> LinearModel:
+    def model(
+        self, learned: Arrays, about: dict[str, Any], state: Arrays | None = None
+    ) -> LinearModel:
         """A model of what was learned; it keeps no view of the arrays."""
         weights, intercept = learned["weights"].copy(), float(learned["intercept"][0])
         loss = self.config.loss_name

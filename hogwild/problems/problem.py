@@ -156,8 +156,11 @@ class Problem(ABC):
         """About the objective, given the mean loss that was met on the way."""
 
     @abstractmethod
-    def model(self, learned: Arrays, about: dict[str, Any]) -> Any:
-        """A model of what was learned; it keeps no view of the arrays."""
+    def model(self, learned: Arrays, about: dict[str, Any], state: Arrays | None = None) -> Any:
+        """A model of what was learned; it keeps no view of the arrays.
+
+        `state` is what the method of this name made of the same, if that is known.
+        """
 
     # What the workers ask
 
