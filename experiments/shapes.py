@@ -37,14 +37,12 @@ from hogwild.kernels.primitives import (
     random_word,
     readonly,
     scramble,
-    trailing_zeros,
     writable,
 )
-from hogwild.kernels.synthetic import normal
+from hogwild.kernels.synthetic import list_bag, normal, put_in_bag
 
 NOISE = 0.06  # share of the labels that are flipped
 ONE = np.uint64(1)
-LOW6 = np.uint64(63)
 
 DEFAULT_RATINGS = 1_000_000
 # As in MovieLens: ratings of a user, and items, which grow as the root of the ratings
@@ -103,10 +101,7 @@ def fill_bag(row_key: Any, sizes: Any, law: Any, starts: Any, bag: Any) -> None:
             grown = shift * np.exp(random_share(word) * np.log((shift + end - begin) / shift))
             rank = begin + min(np.floor(grown - shift), end - begin - 1.0)
             column = (np.uint64(rank) * odd + offset) & (columns - ONE)
-        bit = ONE << (column & LOW6)
-        found += U((bits[column >> np.uint64(6)] & bit) == np.uint64(0))
-        bits[column >> np.uint64(6)] |= bit
-        words[column >> np.uint64(12)] |= ONE << ((column >> np.uint64(6)) & LOW6)
+        found += U(put_in_bag(bits, words, column))
 
 
 @inline
@@ -124,24 +119,14 @@ def empty_bag(row_key: Any, kind: Any, weights: Any, bag: Any, at: Any, row: Any
     bits, words = bag
     indices, values = row
     begin = at
+    at = list_bag(bits, words, indices, begin)
     squares = score = 0.0
-    for block in range(U(0), U(words.size)):
-        outer = words[block]
-        words[block] = np.uint64(0)
-        while outer != np.uint64(0):
-            where = (np.uint64(block) << np.uint64(6)) + trailing_zeros(outer)
-            outer &= outer - ONE
-            inner = bits[where]
-            bits[where] = np.uint64(0)
-            while inner != np.uint64(0):
-                column = (where << np.uint64(6)) + trailing_zeros(inner)
-                inner &= inner - ONE
-                value = drawn_value(row_key, column, kind)
-                indices[at] = np.uint32(column)
-                values[at] = np.float32(value)
-                at += U(1)
-                squares += value * value
-                score += value * np.float64(weights[column])
+    for k in range(begin, at):
+        column = np.uint64(indices[k])
+        value = drawn_value(row_key, column, kind)
+        values[k] = np.float32(value)
+        squares += value * value
+        score += value * np.float64(weights[column])
     scale = 1.0 / np.sqrt(squares)
     for k in range(begin, at):
         values[k] = np.float32(np.float64(values[k]) * scale)

@@ -99,6 +99,34 @@ def lean_to(word: Any, column: Any, lean: Any, pairs: Any) -> Any:
 
 
 @inline
+def put_in_bag(bits: Any, words: Any, column: Any) -> Any:
+    """Sets the bit of a column, and that of its 64 bits; whether it was not there yet."""
+    where, bit = column >> np.uint64(6), ONE << (column & LOW6)
+    new = (bits[where] & bit) == np.uint64(0)
+    bits[where] |= bit
+    words[column >> np.uint64(12)] |= ONE << (where & LOW6)
+    return new
+
+
+@inline
+def list_bag(bits: Any, words: Any, indices: Any, at: Any) -> Any:
+    """Takes all columns out of a bag, and writes them in rising order; returns where they end."""
+    for block in range(U(0), U(words.size)):
+        outer = words[block]
+        words[block] = np.uint64(0)
+        while outer != np.uint64(0):
+            where = (np.uint64(block) << np.uint64(6)) + trailing_zeros(outer)
+            outer &= outer - ONE
+            inner = bits[where]
+            bits[where] = np.uint64(0)
+            while inner != np.uint64(0):
+                indices[at] = np.uint32((where << np.uint64(6)) + trailing_zeros(inner))
+                inner &= inner - ONE
+                at += U(1)
+    return at
+
+
+@inline
 def draw_bag(key: Any, lean: Any, length: Any, tables: Any, bag: Any) -> None:
     """Draws columns until `length` different ones are in the bag.
 
@@ -115,8 +143,7 @@ def draw_bag(key: Any, lean: Any, length: Any, tables: Any, bag: Any) -> None:
         before = U(repeats[column])
         found += U(before == U(0))
         repeats[column] = min(before + U(1) + U(trailing_zeros(word)), U(MOST_REPEATS))
-        bits[column >> np.uint64(6)] |= ONE << (column & LOW6)
-        words[column >> np.uint64(12)] |= ONE << ((column >> np.uint64(6)) & LOW6)
+        put_in_bag(bits, words, column)
 
 
 @inline
@@ -127,27 +154,16 @@ def empty_bag(bag: Any, begin: Any, of_column: Any, indices: Any, values: Any) -
     """
     repeats, bits, words = bag
     rarity, weights, logs = of_column
-    at = begin
+    at = list_bag(bits, words, indices, begin)
     squares = 0.0
     score = 0.0
-    for block in range(U(0), U(words.size)):
-        outer = words[block]
-        words[block] = np.uint64(0)
-        while outer != np.uint64(0):
-            where = (np.uint64(block) << np.uint64(6)) + trailing_zeros(outer)
-            outer &= outer - ONE
-            inner = bits[where]
-            bits[where] = np.uint64(0)
-            while inner != np.uint64(0):
-                column = (where << np.uint64(6)) + trailing_zeros(inner)
-                inner &= inner - ONE
-                value = logs[repeats[column]] * rarity[column]
-                repeats[column] = np.uint8(0)
-                indices[at] = np.uint32(column)
-                values[at] = value
-                at += U(1)
-                squares += np.float64(value) * np.float64(value)
-                score += np.float64(value) * np.float64(weights[column])
+    for k in range(begin, at):
+        column = U(indices[k])
+        value = logs[repeats[column]] * rarity[column]
+        repeats[column] = np.uint8(0)
+        values[k] = value
+        squares += np.float64(value) * np.float64(value)
+        score += np.float64(value) * np.float64(weights[column])
     scale = 1.0 / np.sqrt(squares)
     for k in range(begin, at):
         values[k] *= np.float32(scale)
