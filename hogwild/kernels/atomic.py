@@ -11,6 +11,8 @@ from numba.extending import intrinsic
 from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.primitives import U, writable
 
+SLOT = U(8)  # 64-bit words from one worker's counter to the next: a cache line each
+LOOKS = 4_000_000  # at a word, a millisecond or so, before others are looked after
 YIELD = 8192  # looks, some microseconds, after which whoever else wants the core gets it
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from hogwild.kernels.atomic import SLOT
 from hogwild.kernels.clock import nanoseconds
 from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.linear import HOW, ROWS, visit
@@ -46,7 +47,6 @@ PLACE = types.UniTuple(types.uintp, 2)
 FEWEST = 32.0  # rows between two exchanges, and the most between two looks at the others
 MOST = 16384.0
 PIECE = U(1024)  # columns of which all that is needed stays in the nearest cache
-LINE = U(8)  # words from one worker's counter to the next
 
 
 @inline
@@ -188,8 +188,8 @@ def learn_combined(
     while at < end and stop[0] == 0:
         now, stride = done, 0.0
         for worker in range(U(0), workers):
-            now += np.float64(steps[worker * LINE])
-            stride += np.float64(at_work[worker * LINE])
+            now += np.float64(steps[worker * SLOT])
+            stride += np.float64(at_work[worker * SLOT])
         rate = rate_of(schedule, max(1.0, now), eta0, l2)
         calm = min(1.0, now / calming)
         size = min(U(min(MOST, rows_until(U(0), rate, calm, tiers))), end - at)
@@ -208,7 +208,7 @@ def learn_combined(
         total += met
         weights[last] += moved
         at += size
-        steps[mine * LINE] = np.int64(at - part)
+        steps[mine * SLOT] = np.int64(at - part)
 
         began = nanoseconds()
         first = U(0)
@@ -227,7 +227,7 @@ def learn_combined(
         if gap > 0 and (at - part) % U(gap) == 0:
             late = U(np.int64(at) > late_from)
             count = extra + U(2) + late
-            now = done + np.float64(steps[mine * LINE]) * np.float64(workers)
+            now = done + np.float64(steps[mine * SLOT]) * np.float64(workers)
             left = left_of(schedule, now, since, eta0, l2)
             add_moment(own, tiers, workers, left, late, tally[count] == 0)
             tally[count] += 1

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from hogwild.kernels.atomic import let_others_go, read_now, replace_if, write_now
+from hogwild.kernels.atomic import SLOT, let_others_go, read_now, replace_if, write_now
 from hogwild.kernels.clock import nanoseconds
 from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.linear import CLOCK, HOW, ROWS, dot_with, take_off
@@ -15,7 +15,6 @@ from hogwild.problems.schedules import left_of, rate_of
 
 WORDS = writable(types.int64)
 FLOATS = writable(types.float32)
-LINE = U(8)
 PATIENCE = 200  # looks at a lock before others get the core, and all locks that are held are let go
 
 
@@ -154,11 +153,11 @@ def await_turn(turn: Any, me: Any, stop: Any, waited: Any) -> Any:
 @inline
 def pass_on(turn: Any, me: Any, at_work: Any) -> None:
     """Gives the turn to the next worker that still is at work."""
-    workers = np.int64(at_work.size) // np.int64(LINE)
+    workers = np.int64(at_work.size) // np.int64(SLOT)
     other = me
     for _ in range(workers):
         other = (other + 1) % workers
-        if at_work[U(other) * LINE] != 0:
+        if at_work[U(other) * SLOT] != 0:
             break
     write_now(turn, U(0), other)
 
@@ -219,5 +218,5 @@ def leave_turn(turn: Any, me: Any, control: Any, waited: Any) -> None:
     """Takes part no longer: waits for the last turn, and passes it on for good."""
     at_work, stop = control
     if await_turn(turn, me, stop, waited):
-        at_work[U(me) * LINE] = 0
+        at_work[U(me) * SLOT] = 0
         pass_on(turn, me, at_work)

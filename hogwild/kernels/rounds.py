@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from hogwild.kernels.atomic import add_to, look_until
+from hogwild.kernels.atomic import LOOKS, SLOT, add_to, look_until
 from hogwild.kernels.clock import nanoseconds
 from hogwild.kernels.combine import FLOATS, MOST, PIECE, TIERS, WORDS, rows_until
 from hogwild.kernels.compile import inline, kernel
@@ -28,8 +28,6 @@ from hogwild.problems.schedules import left_of, rate_of
 # the rows since each tier was merged
 DONE, SIZE, STAGE, MET, HALF, UPTO, WHOLE, EARLY, LATE, MERGING, WAITING, TIER = range(12)
 LEARNING, MERGING_HOT, ENDING = range(3)
-LINE = U(8)
-LOOKS = 4_000_000  # a millisecond or so, before others are looked after
 FEWEST_ROWS = 4  # of a shard in a round
 
 
@@ -212,7 +210,7 @@ def learn_in_rounds(  # noqa: PLR0915
                 began = nanoseconds()
                 pass_on_hot(copy, hot, hot_base, upto, lists, half + shard * U(hot.size))
                 merging += nanoseconds() - began
-            steps[rank * LINE] = (at + state[SIZE]) * np.int64(end_shard - first_shard)
+            steps[rank * SLOT] = (at + state[SIZE]) * np.int64(end_shard - first_shard)
             state[MERGING] += merging
             state[STAGE] = MERGING_HOT
             state[MET] += 1

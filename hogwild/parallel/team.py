@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from hogwild.kernels import atomic
 from hogwild.kernels.atomic import add, claim, claim_one, wait_for
 from hogwild.parallel.memory import Arrays
 
@@ -20,7 +21,7 @@ Work = Callable[[int, str, tuple[Any, ...]], Any]
 Tick = Callable[[], None]
 
 TICK = 0.05  # seconds between two looks at the clock, the display and the workers' health
-SLOT = 8  # 64-bit words from one counter to the next: a cache line each
+SLOT = int(atomic.SLOT)
 TASKS = 64  # of an epoch, in all its phases, at most
 
 

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.kernels.atomic import LOOKS
 from hogwild.kernels.compile import Kernel
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.parallel.team import Control
 from hogwild.problems.problem import Problem
 
-SPINS = 4_000_000  # looks at a counter, a millisecond or so, before others are looked after
 NAP = 0.0001  # seconds
 
 
@@ -120,7 +120,7 @@ class Worker(ABC):
     def _wait_for_all(self, phase: int, tasks: int) -> bool:
         """Waits until all tasks of a phase are done; False if it was asked to stop before that."""
         began = time.monotonic()
-        while not (done := self._control.all_finished(phase, tasks, SPINS)):
+        while not (done := self._control.all_finished(phase, tasks, LOOKS)):
             if not self._control.goes_on():
                 break
             # The core may be wanted by those that are waited for
