@@ -314,7 +314,9 @@ class Run:
         else:
             found = [problem.settle(self._shared, left, moments, 0, 1)]
         if moments is not None:
-            problem.choose(self._shared, np.sum(found, axis=0), first=part.epoch == 1)
+            first = part.epoch == 1
+            # The workers have nothing to do meanwhile
+            problem.choose(self._shared, np.sum(found, axis=0), first, threads=self.workers)
         self._done = done
 
     def _left(self, done: int, eta0: float) -> float:

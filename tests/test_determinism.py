@@ -16,7 +16,6 @@ from hogwild.kernels import linear as kernels
 from hogwild.kernels.compile import cache_folder
 from hogwild.problems.linear import CANDIDATES, LinearProblem
 from hogwild.problems.losses import LOSSES
-from hogwild.problems.sample import Point
 from hogwild.problems.schedules import SCHEDULES
 from hogwild.seeds import seed_of
 from tests import reference
@@ -188,14 +187,17 @@ def test_another_candidate_is_taken_where_it_is_better_beyond_doubt(
     assert gains[taken] >= max(gains.values()) - 1e-6  # rounding
 
 
+@pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_gain_is_sure_if_it_is_more_than_two_standard_errors(loss):
+def test_a_gain_is_sure_if_it_is_more_than_two_standard_errors(loss, threads):
     X, y = small()
     random, l2 = np.random.default_rng(1), 0.1
     some = [random.normal(size=12).astype(np.float32) for _ in range(2)]
-    points = [Point(w, np.float32(b), float(w @ w)) for w, b in zip(some, (0.5, -0.5), strict=True)]
+    biases = 0.5, -0.5
     problem = LinearProblem(hogwild.Rows(X, y), None, hogwild.Config(loss=loss, l2=l2))
-    (v, a), (w, b) = ((p.weights.astype(float), float(p.intercept)) for p in points)
+    candidates = [(w, np.float32(b), float(w @ w)) for w, b in zip(some, biases, strict=True)]
+    points = problem._sample.points(candidates, threads)
+    (v, a), (w, b) = ((w.astype(float), b) for w, b in zip(some, biases, strict=True))
     gain = reference.value(loss, X @ v + a, y) - reference.value(loss, X @ w + b, y)
     expected = np.mean(gain) - 2 * np.std(gain) / len(y) ** 0.5 + l2 / 2 * (v @ v - w @ w)
     assert problem._sample.sure_gain(*points) == pytest.approx(expected, rel=1e-4)

@@ -134,7 +134,7 @@ def one_after_the_other(rows, workers, config):
     moments = control.moments() if problem.moments else None
     found = problem.settle(shared, left, moments, 0, 1)
     if moments:
-        problem.choose(shared, found, True)
+        problem.choose(shared, found, True, 1)
     candidates = [prefix + "weights" for prefix in CANDIDATES]
     return [shared[name] for name in candidates if name in shared], control.steps()
 
@@ -168,7 +168,7 @@ def test_means_are_of_the_moments_that_there_were(early, late, first):
         total = some.sum(axis=0) if len(some) else np.full(33, np.nan, np.float32)
         shared[name + "weights"][:], shared[name + "intercept"][:] = total[:32], total[32]
     found = sum(problem.settle(shared, 1.0, (early, late), part, 3) for part in range(3))
-    problem.choose(shared, found, first)
+    problem.choose(shared, found, first, 2)
     lately = moments[3 : 3 + late] if late else moments[5:]  # or the last ones
     expected = {"tail_": lately, "whole_": np.vstack([moments[:early], lately])}
     for name, some in expected.items():

@@ -11,7 +11,16 @@ import numpy as np
 from numba import types
 
 from hogwild.kernels.compile import inline, kernel
-from hogwild.kernels.primitives import U, prefetch, random_below, random_word, readonly, writable
+from hogwild.kernels.primitives import (
+    U,
+    fetch_stretch,
+    prefetch,
+    prefetch_once,
+    random_below,
+    random_word,
+    readonly,
+    writable,
+)
 from hogwild.problems.losses import slope_of, value_of
 from hogwild.problems.schedules import left_of, rate_of
 
@@ -25,12 +34,13 @@ ROWS = types.Tuple(
 )
 # schedule's code, eta0, l2, rate of the intercept over the rate of the weights (0: no intercept)
 RATE = types.Tuple((types.int64, types.float64, types.float64, types.float64))
-# the loss's number, how many rows ahead are fetched, and the rate
-HOW = types.Tuple((types.int64, types.uintp, RATE))
+# how many rows ahead are fetched into the cache, and how many ahead their weights are (0: never)
+FETCHING = types.UniTuple(types.uintp, 2)
+# the loss's number, what is fetched, and the rate
+HOW = types.Tuple((types.int64, FETCHING, RATE))
 # steps that all workers did before, step of the last fold, steps that one of ours stands for
 CLOCK = types.Tuple((types.float64, types.float64, types.float64))
 
-LINE = U(16)  # 4-byte numbers in a cache line
 BLOCK = U(256)  # rows between two exchanges of the intercept
 
 
@@ -64,6 +74,14 @@ def take_off(rows: Any, row: Any, factor: Any, weights: Any) -> None:
 
 
 @inline
+def fetch_weights(rows: Any, row: Any, weights: Any) -> None:
+    """Asks for the weights of a row's columns."""
+    indptr, indices, _, _ = rows
+    for k in range(U(indptr[row]), U(indptr[row + U(1)])):
+        prefetch(weights, U(indices[k]))
+
+
+@inline
 def visit(
     rows: Any,
     order: Any,
@@ -77,14 +95,14 @@ def visit(
     """Visits the rows at some places of an order: learns from `weights`, and writes to `changed`.
 
     These two may be one. `intercept` is its value, and 1 if its changes count at once or 0 if they
-    are only summed up. Rows `ahead` places later are fetched into the cache meanwhile: a random
-    order costs nothing. Returns the sum of the losses just before each update, and by how much the
+    are only summed up. Rows that come later are fetched into the cache meanwhile: a random order
+    costs little. Returns the sum of the losses just before each update, and by how much the
     intercept moved.
     """
     indptr, indices, values, targets = rows
     begin, end = places
     bias, moving = intercept
-    loss, ahead, rate_plan = how
+    loss, (ahead, near), rate_plan = how
     schedule, eta0, l2, intercept_share = rate_plan
     done, since, stride = clock
     last = U(order.size) - U(1)
@@ -92,15 +110,12 @@ def visit(
     left = left_of(schedule, done, since, eta0, l2)
     moved = np.float32(0)
     for i in range(begin, end):
-        prefetch(indptr, U(order[min(i + U(2) * ahead, last)]))
+        if near > U(0):  # before the rows, which come from farther away: a third faster than after
+            fetch_weights(rows, U(order[min(i + near, last)]), weights)
+        prefetch_once(indptr, U(order[min(i + U(2) * ahead, last)]))
         coming = U(order[min(i + ahead, last)])
-        prefetch(targets, coming)
-        k = U(indptr[coming])
-        coming_end = U(indptr[coming + U(1)])
-        while k < coming_end:
-            prefetch(indices, k)
-            prefetch(values, k)
-            k += LINE
+        prefetch_once(targets, coming)
+        fetch_stretch(indices, values, U(indptr[coming]), U(indptr[coming + U(1)]))
 
         row = U(order[i])
         dot = dot_with(rows, row, weights)
@@ -124,7 +139,7 @@ def visit(
         readonly(types.uint32),
         types.uintp,
         types.uintp,
-        types.uintp,
+        FETCHING,
         writable(types.float32),
         writable(types.float32),
         types.int64,
@@ -137,7 +152,7 @@ def learn(
     order: Any,
     begin: Any,
     end: Any,
-    ahead: Any,
+    fetching: Any,
     weights: Any,
     intercept: Any,
     loss: Any,
@@ -149,7 +164,7 @@ def learn(
     `weights` and `intercept` are shared by all workers and nobody locks them: that is Hogwild!.
     """
     done, since, stride = clock
-    how = loss, ahead, rate_plan
+    how = loss, fetching, rate_plan
     total = 0.0
     for first in range(begin, end, BLOCK):
         now = done + stride * np.float64(first - begin), since, stride
@@ -169,13 +184,11 @@ def learn(
 )
 def evaluate(rows: Any, begin: Any, end: Any, weights: Any, intercept: Any, loss: Any) -> Any:
     """Sum of the losses of rows begin..end, and how many of them are on the wrong side."""
-    indptr, indices, values, targets = rows
+    _, _, _, targets = rows
     total = 0.0
     wrong = 0.0
     for row in range(begin, end):
-        dot = intercept
-        for k in range(U(indptr[row]), U(indptr[row + U(1)])):
-            dot += weights[indices[k]] * values[k]
+        dot = intercept + dot_with(rows, row, weights)
         target = np.float64(targets[row])
         total += value_of(loss, np.float64(dot), target)
         if (dot > np.float32(0)) != (target > 0.0):
@@ -184,30 +197,24 @@ def evaluate(rows: Any, begin: Any, end: Any, weights: Any, intercept: Any, loss
 
 
 @kernel(
-    types.UniTuple(types.float64, 2)(
+    types.void(
         ROWS,
+        types.uintp,
+        types.uintp,
         readonly(types.float32),
-        readonly(types.float32),
-        types.UniTuple(types.float32, 2),
+        types.float32,
         types.int64,
+        writable(types.float64),
     )
 )
-def compare(rows: Any, weights: Any, others: Any, intercepts: Any, loss: Any) -> Any:
-    """Sum, and sum of squares, of the rows' losses with some weights less those with others."""
-    indptr, indices, values, targets = rows
-    total = 0.0
-    squares = 0.0
-    for row in range(U(0), U(targets.size)):
-        dot, other_dot = intercepts
-        for k in range(U(indptr[row]), U(indptr[row + U(1)])):
-            dot += weights[indices[k]] * values[k]
-            other_dot += others[indices[k]] * values[k]
-        target = np.float64(targets[row])
-        gain = value_of(loss, np.float64(dot), target)
-        gain -= value_of(loss, np.float64(other_dot), target)
-        total += gain
-        squares += gain * gain
-    return total, squares
+def losses_of(
+    rows: Any, begin: Any, end: Any, weights: Any, intercept: Any, loss: Any, out: Any
+) -> None:
+    """The loss of each of the rows begin..end."""
+    _, _, _, targets = rows
+    for row in range(begin, end):
+        score = np.float64(intercept + dot_with(rows, row, weights))
+        out[row] = value_of(loss, score, np.float64(targets[row]))
 
 
 @kernel(

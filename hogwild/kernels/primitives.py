@@ -16,6 +16,7 @@ from hogwild.kernels.compile import inline
 
 U = np.uintp
 TWO32 = 4294967296.0
+LINE = U(16)  # 4-byte numbers in a cache line
 
 
 def readonly(scalar: Any) -> types.Array:
@@ -28,22 +29,45 @@ def writable(scalar: Any) -> types.Array:
     return types.Array(scalar, 1, "C")
 
 
-@intrinsic
-def prefetch(typing_context, array, index):  # type: ignore[no-untyped-def]
-    """Asks for the cache line of array[index]; reads nothing, so any index is harmless."""
+KEPT, PASSING = 3, 0  # what is fetched is used again and again, or just once
 
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        byte = ir.IntType(8).as_pointer()
-        flag = ir.IntType(32)
-        declared = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
-        function = cgutils.get_or_insert_function(builder.module, declared, "llvm.prefetch.p0")
-        address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
-        # to read (0), keep in all caches (3), data and not code (1)
-        builder.call(function, [address, flag(0), flag(3), flag(1)])
-        return context.get_dummy_value()
 
-    return types.void(array, types.uintp), emit
+def _prefetcher(locality: int) -> Any:
+    """An intrinsic prefetch(array, index). It reads nothing, so any index is harmless."""
+
+    def fetch(typing_context, array, index):  # type: ignore[no-untyped-def]
+        def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            byte = ir.IntType(8).as_pointer()
+            flag = ir.IntType(32)
+            declared = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+            function = cgutils.get_or_insert_function(builder.module, declared, "llvm.prefetch.p0")
+            address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+            # to read (0), and data, not code (1)
+            builder.call(function, [address, flag(0), flag(locality), flag(1)])
+            return context.get_dummy_value()
+
+        return types.void(array, types.uintp), emit
+
+    return intrinsic(fetch)
+
+
+# Asks for the cache line of array[index], into all caches
+prefetch = _prefetcher(KEPT)
+# The same, into the nearest alone: the others keep what is worth more
+prefetch_once = _prefetcher(PASSING)
+
+
+@inline
+def fetch_stretch(indices: Any, values: Any, begin: Any, end: Any) -> None:
+    """Asks for all cache lines of a row, of which the last need not begin a LINE after another."""
+    k = begin
+    while k < end:
+        prefetch_once(indices, k)
+        prefetch_once(values, k)
+        k += LINE
+    prefetch_once(indices, end - U(1))
+    prefetch_once(values, end - U(1))
 
 
 @intrinsic

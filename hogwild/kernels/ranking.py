@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 
 from hogwild.kernels.compile import hot, inline, kernel
 from hogwild.kernels.ids import UNKNOWN
-from hogwild.kernels.primitives import U, prefetch, readonly, trailing_zeros, writable
+from hogwild.kernels.primitives import LINE, U, prefetch, readonly, trailing_zeros, writable
 from hogwild.problems.losses import factor_value_of
 
 PANEL = 64  # items in a panel: the bits of a word
@@ -25,7 +25,6 @@ FEW = 64  # keys
 AHEAD = U(8)  # pairs
 SIGN = 1 << 31
 FILLER = ((1 << 23) - 1) << 32  # the key of a score of -inf, and of no item
-LINE = U(16)  # 4-byte numbers in a cache line
 
 FLOATS = readonly(types.float32)
 # factors, row by row; biases

@@ -5,10 +5,9 @@ from typing import Any
 from numba import types
 
 from hogwild.kernels.compile import kernel
-from hogwild.kernels.primitives import U, prefetch, readonly, writable
+from hogwild.kernels.primitives import U, fetch_stretch, readonly, writable
 
 AHEAD = U(8)  # rows, that are fetched into the cache
-LINE = U(16)  # 4-byte numbers in a cache line
 
 
 @kernel(
@@ -35,11 +34,7 @@ def gather_rows(
     last = U(chosen.size) - U(1)
     for i in range(U(0), U(chosen.size)):
         coming = U(chosen[min(i + AHEAD, last)])
-        k = U(indptr[coming])
-        while k < U(indptr[coming + U(1)]):
-            prefetch(indices, k)
-            prefetch(values, k)
-            k += LINE
+        fetch_stretch(indices, values, U(indptr[coming]), U(indptr[coming + U(1)]))
         begin, end = U(indptr[U(chosen[i])]), U(indptr[U(chosen[i]) + U(1)])
         place = U(out_indptr[i])
         for k in range(begin, end):

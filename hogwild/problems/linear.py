@@ -33,7 +33,13 @@ MEAN_COST = 0.25  # weights added to a mean, per non-zero visited: some 3 % of t
 # over all of it. Which is best depends on how noisy the steps are, against how far there is to go.
 CANDIDATES = ("", "tail_", "whole_")
 TAKEN = ("last", "tail mean", "whole mean")  # the same, as words
-AHEAD_NONZEROS = 320  # how far ahead rows are fetched into the cache
+# How far ahead rows are fetched into the cache, in non-zeros, and in rows at least and at most
+AHEAD_NONZEROS = 320
+AHEAD = 4, 20
+# How far ahead their weights are, where there are more than caches hold: those of the machine, or
+# of a core where others write to the same weights. Fewer are at hand without being asked for
+NEAR_NONZEROS = 64
+CACHED, CACHED_BY_ONE = 1 << 21, 1 << 18
 
 
 class LinearProblem(RowProblem):
@@ -68,7 +74,9 @@ class LinearProblem(RowProblem):
             self._data["test"] = self._test_arrays(test)
         mean_length = max(1.0, rows.nonzeros / len(rows))
         self.chunk = max(1, int(CHUNK_NONZEROS / mean_length))
-        self._ahead = int(min(64, max(4, AHEAD_NONZEROS / mean_length)))
+        least, most = AHEAD
+        self._ahead = int(min(most, max(least, AHEAD_NONZEROS / mean_length)))
+        self._near = int(min(self._ahead // 2, max(1, NEAR_NONZEROS / mean_length)))
         affordable = int(MEAN_COST * rows.nonzeros / max(1, rows.columns))
         self.moments = min(MOMENTS, max(2, affordable)) if config.average else 0
         self._loss = losses.code(config.loss_name)
@@ -124,7 +132,7 @@ class LinearProblem(RowProblem):
     def kernels(self) -> list[Kernel]:
         """All that training will call."""
         always = [kernels.shuffle, kernels.learn, kernels.evaluate, kernels.squared_norm]
-        means = [kernels.add_scaled, kernels.settle, kernels.compare]
+        means = [kernels.add_scaled, kernels.settle, kernels.losses_of]
         return always + (means if self.config.average else [])
 
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
@@ -181,7 +189,9 @@ class LinearProblem(RowProblem):
         """Whether `settle` is so much work that the workers share it."""
         return self.columns > MANY_COLUMNS
 
-    def choose(self, shared: Arrays, squares: npt.NDArray[np.float64], first: bool) -> None:
+    def choose(
+        self, shared: Arrays, squares: npt.NDArray[np.float64], first: bool, threads: int
+    ) -> None:
         """Chooses among the candidates, given their squared lengths.
 
         In the first epoch, whose beginning is far off, the mean over all of it is not expected to
@@ -190,10 +200,11 @@ class LinearProblem(RowProblem):
         default = CANDIDATES.index("tail_" if first else "whole_")
         # In the first epoch they differ by much, and nothing is known of which is better
         doubt = 0.0 if first else DOUBT
-        points = [
-            Point(shared[prefix + "weights"], shared[prefix + "intercept"][0], float(square))
+        candidates = [
+            (shared[prefix + "weights"], shared[prefix + "intercept"][0], float(square))
             for prefix, square in zip(CANDIDATES, squares, strict=True)
         ]
+        points = self._sample.points(candidates, threads)
         shared["chosen"][0] = self._best_candidate(points, default, doubt)
 
     def _best_candidate(self, points: list[Point], default: int, doubt: float) -> int:
@@ -274,14 +285,16 @@ class LinearProblem(RowProblem):
         clock: Clock,
     ) -> float:
         """One step on each of the rows order[begin:end]; the sum of the losses met on the way."""
-        rows, (loss, ahead, plan) = self.visiting(clock.eta0)
+        rows, (loss, fetching, plan) = self.visiting(clock.eta0)
+        if clock.stride > 1:  # others write there, too
+            fetching = self._fetching(CACHED_BY_ONE)
         return float(
             kernels.learn(
                 rows,
                 order,
                 begin,
                 end,
-                ahead,
+                fetching,
                 weights["weights"],
                 weights["intercept"],
                 loss,
@@ -297,7 +310,11 @@ class LinearProblem(RowProblem):
     def visiting(self, eta0: float) -> tuple[Any, Any]:
         """The rows, and how they are visited, as the kernels of strategies take them."""
         plan = (self._schedule, eta0, self._l2, self.intercept_share)
-        return self._data["train"], (self._loss, self._ahead, plan)
+        return self._data["train"], (self._loss, self._fetching(CACHED), plan)
+
+    def _fetching(self, cached: int) -> tuple[int, int]:
+        """How many rows ahead are fetched, and how many ahead their weights."""
+        return self._ahead, self._near if self.columns > cached else 0
 
     @cached_property
     def heat(self) -> Heat:

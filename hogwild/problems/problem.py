@@ -124,8 +124,10 @@ class Problem(ABC):
         """
         return np.zeros(0)
 
-    def choose(self, shared: Arrays, found: npt.NDArray[np.float64], first: bool) -> None:
-        """Chooses what to take: the weights, or a mean of them."""
+    def choose(
+        self, shared: Arrays, found: npt.NDArray[np.float64], first: bool, threads: int
+    ) -> None:
+        """Chooses what to take: the weights, or a mean of them. So many threads may be used."""
 
     @abstractmethod
     def learned(self, shared: Arrays) -> Arrays:

@@ -1,7 +1,8 @@
 """A few rows, on which to try rates and to compare weights, for next to nothing."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from threading import Thread
 from typing import NamedTuple
 
 import numpy as np
@@ -16,17 +17,20 @@ NONZEROS = 1_000_000  # about, in the sample
 COMPARED = 8  # one in so many of all rows, at most, is in the sample that weights are compared on
 TRIED = 8000  # rows, at most, to try rates on
 PIECES = 16  # that a trial goes in; the mean is over the ends of the later half of them
-AHEAD = 8  # rows, that are fetched into the cache
+FETCHING = 8, 0  # rows ahead, that are fetched into the cache; and no weights
 DOUBT = 2.0  # standard errors that a gain on the sample must be to be believed
 FEW_COLUMNS = 1 << 20  # with more, the sample is renumbered to its own columns
 
 
 class Point(NamedTuple):
-    """Weights and an intercept, of which the objective is to be known."""
+    """What is known of some weights and an intercept: losses of rows, and the weights' length."""
 
-    weights: npt.NDArray[np.float32]
-    intercept: np.float32
+    losses: npt.NDArray[np.float64]
     squared_norm: float
+
+
+# Weights, an intercept, and the squared length of the weights
+Candidate = tuple[npt.NDArray[np.float32], np.float32, float]
 
 
 class Sample:
@@ -59,17 +63,33 @@ class Sample:
         self._schedule = schedules.code(str(config.schedule))
         self._intercept_share = intercept_share
 
+    def points(self, candidates: Sequence[Candidate], threads: int) -> list[Point]:
+        """What is known of some weights; so many threads find it out side by side."""
+        size = len(self._compared[3])
+        found = [Point(np.empty(size), norm) for _, _, norm in candidates]
+        known = [
+            (weights if self._used is None else weights[self._used], intercept)
+            for weights, intercept, _ in candidates
+        ]
+
+        def look(part: int) -> None:
+            share = size * part // threads, size * (part + 1) // threads
+            for point, some in zip(found, known, strict=True):
+                kernels.losses_of(self._compared, *share, *some, self._loss, point.losses)
+
+        others = [Thread(target=look, args=(part,)) for part in range(1, threads)]
+        for thread in others:
+            thread.start()
+        look(0)
+        for thread in others:
+            thread.join()
+        return found
+
     def sure_gain(self, present: Point, other: Point, doubt: float = DOUBT) -> float:
         """By how much the objective is lower at another point, less what may well be chance."""
-        known = [
-            point.weights if self._used is None else point.weights[self._used]
-            for point in (present, other)
-        ]
-        intercepts = present.intercept, other.intercept
-        total, squares = kernels.compare(self._compared, *known, intercepts, self._loss)
-        size = len(self._compared[3])
-        mean = total / size
-        chance = doubt * math.sqrt(max(0.0, squares / size - mean**2) / size)
+        with np.errstate(all="ignore"):  # where training diverges
+            gains = present.losses - other.losses
+            mean, chance = gains.mean(), doubt * gains.std() / math.sqrt(len(gains))
         norms = present.squared_norm, other.squared_norm
         if not math.isfinite(norms[0]) and math.isfinite(norms[1]):
             return math.inf
@@ -105,7 +125,7 @@ class Sample:
         with np.errstate(all="ignore"):
             for piece in range(PIECES):
                 begin, end = count * piece // PIECES, count * (piece + 1) // PIECES
-                learning = self._data, order, begin, end, AHEAD, weights, intercept, self._loss
+                learning = self._data, order, begin, end, FETCHING, weights, intercept, self._loss
                 kernels.learn(*learning, plan, (float(begin), 0.0, 1.0))
                 left = left_at(float(end), 0.0, rate, self._l2)
                 if 2 * piece >= PIECES:

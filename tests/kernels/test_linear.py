@@ -18,6 +18,7 @@ from hogwild.seeds import seed_of
 from tests import reference
 
 SHARE = 0.3  # of the intercept's rate
+FETCHING = 8, 2  # rows ahead, and rows whose weights are
 LONG = 600  # rows: more than two exchanges of the intercept
 
 
@@ -65,7 +66,7 @@ def test_learning_is_what_the_reference_does(loss, schedule, done, since, stride
         order,
         0,
         LONG,
-        8,
+        FETCHING,
         stored,
         intercept,
         losses.code(loss),
@@ -88,7 +89,9 @@ def test_learning_in_pieces_is_learning_at_once():
         weights, intercept, total = random_weights(), np.zeros(1, np.float32), 0.0
         for begin, end in pairwise(cuts):
             plan, now = (0, 0.05, 1e-2, SHARE), clock(begin, 0, 1)
-            total += kernels.learn(rows, order, begin, end, 8, weights, intercept, 2, plan, now)
+            total += kernels.learn(
+                rows, order, begin, end, FETCHING, weights, intercept, 2, plan, now
+            )
         found.append([*weights, *intercept, total])
     np.testing.assert_allclose(found[0], found[1], 1e-5, 1e-6)
 
@@ -106,22 +109,22 @@ def test_learning_visits_the_rows_between_begin_and_end_only_and_each_once():
     weights = np.zeros(size, np.float32)
     plan = schedules.code("constant"), 0.125, 0.0, 0.0
     args = weights, np.zeros(1, np.float32), losses.code("hinge"), plan, clock(0, 0, 1)
-    assert kernels.learn(rows, order, 10, 30, 8, *args) == 20
+    assert kernels.learn(rows, order, 10, 30, FETCHING, *args) == 20
     expected = np.zeros(size)
     expected[order[10:30]] = 0.125
     assert np.array_equal(weights, expected)
-    assert kernels.learn(rows, order, 7, 7, 8, *args) == 0
+    assert kernels.learn(rows, order, 7, 7, FETCHING, *args) == 0
     assert np.array_equal(weights, expected)
 
 
-@pytest.mark.parametrize("ahead", [0, 1, 63, 10_000])
-def test_fetching_ahead_changes_nothing(ahead):
+@pytest.mark.parametrize("fetching", [(0, 0), (1, 0), (1, 1), (20, 6), (10_000, 5_000)])
+def test_fetching_ahead_changes_nothing(fetching):
     rows, _ = random_rows(LONG)
     found = []
-    for distance in (8, ahead):
+    for ahead in (FETCHING, fetching):
         weights, intercept = random_weights(), np.zeros(1, np.float32)
         args = weights, intercept, 0, (0, 0.05, 1e-2, SHARE), clock(0, 0, 1)
-        kernels.learn(rows, random_order(LONG), 0, LONG, distance, *args)
+        kernels.learn(rows, random_order(LONG), 0, LONG, ahead, *args)
         found.append(weights.tobytes() + intercept.tobytes())
     assert found[0] == found[1]
 
@@ -133,7 +136,7 @@ def test_what_another_worker_does_to_the_intercept_meanwhile_is_kept():
     order = np.zeros(20_000_000, np.uint32)  # one empty row, for a tenth of a second
     intercept = np.full(1, 5, np.float32)  # no slope: the margin is far beyond 1
     args = nothing, intercept, 0, (1, 1.0, 0.0, 1.0), clock(0, 0, 1)
-    worker = Thread(target=kernels.learn, args=(rows, order, 0, len(order), 8, *args))
+    worker = Thread(target=kernels.learn, args=(rows, order, 0, len(order), FETCHING, *args))
     worker.start()
     meanwhile = 0
     while worker.is_alive():
@@ -158,15 +161,13 @@ def test_evaluate_against_numpy(loss):
 
 
 @pytest.mark.parametrize("loss", losses.LOSSES)
-def test_compare_against_numpy(loss):
+def test_losses_of_rows_against_numpy(loss):
     rows, X = random_rows(LONG)
-    y, pair, biases = rows[3].astype(float), (random_weights(), random_weights(seed=3)), (0.25, -1)
-    one, other = (
-        reference.value(loss, X @ w.astype(float) + b, y) for w, b in zip(pair, biases, strict=True)
-    )
-    found = kernels.compare(rows, *pair, tuple(map(np.float32, biases)), losses.code(loss))
-    expected = np.sum(one - other), np.sum((one - other) ** 2)
-    np.testing.assert_allclose(found, expected, 1e-5, 1e-4)
+    weights, found = random_weights(), np.full(LONG, np.nan)
+    kernels.losses_of(rows, 5, LONG - 7, weights, np.float32(0.25), losses.code(loss), found)
+    expected = reference.value(loss, X @ weights.astype(float) + 0.25, rows[3])
+    expected[:5] = expected[-7:] = np.nan
+    np.testing.assert_allclose(found, expected, 1e-5, 1e-6)
 
 
 def test_a_score_of_zero_counts_as_negative():
@@ -220,21 +221,22 @@ def call(function):
     weights, intercept = random_weights(), np.zeros(1, np.float32)
     plan = 0, 0.05, 1e-2, SHARE
     total = function(kernels.learn)(
-        rows, order, 3, 60, 8, weights, intercept, 2, plan, clock(10, 4, 2)
+        rows, order, 3, 60, FETCHING, weights, intercept, 2, plan, clock(10, 4, 2)
     )
     sums, out = random_weights(seed=3), np.zeros(60, np.float32)
     function(kernels.add_scaled)(weights, np.float32(0.5), np.float32(0.25), sums)
     function(kernels.scores)(*rows[:3], weights[:15], np.float32(0.5), out)
     evaluated = function(kernels.evaluate)(rows, 5, 50, weights, np.float32(0.5), 2)
-    pair = random_weights(), random_weights(seed=3), (np.float32(0.5), np.float32(-1))
-    compared = function(kernels.compare)(rows, *pair, 2)
+    each = np.zeros(60)
+    function(kernels.losses_of)(rows, 0, 60, weights, np.float32(0.5), 2, each)
     norm = function(kernels.squared_norm)(weights)
-    return order, weights, intercept, total, sums, out, evaluated, compared, norm
+    return order, weights, intercept, total, sums, out, evaluated, each, norm
 
 
 def test_compiled_kernels_do_what_their_python_source_does(monkeypatch):
     compiled = call(lambda kernel: kernel)
-    monkeypatch.setattr(kernels, "prefetch", lambda array, index: None)
+    for name in ("prefetch", "prefetch_once", "fetch_stretch"):
+        monkeypatch.setattr(kernels, name, lambda *_: None)
     with np.errstate(over="ignore"):  # random numbers are made by overflow
         python = call(lambda kernel: kernel.function)
     assert np.array_equal(compiled[0], python[0])
@@ -378,7 +380,7 @@ def test_more_nonzeros_than_32_bits_can_count(nonzeros):
     weights, intercept = np.zeros(6, np.float32), np.zeros(1, np.float32)
     order = np.array([2, 0], np.uint32)
     plan = schedules.code("constant"), 0.5, 0.0, 0.0
-    total = kernels.learn(rows, order, 0, 2, 8, weights, intercept, 0, plan, clock(0, 0, 1))
+    total = kernels.learn(rows, order, 0, 2, FETCHING, weights, intercept, 0, plan, clock(0, 0, 1))
     # the last row makes the weights -1/2 (0, 1, 2, 0, 0, 3): the first row's score is -2
     assert total == 1 + 3
     assert np.array_equal(weights, [0.5, -0.5, 0, 0, 1.5, -1.5])
