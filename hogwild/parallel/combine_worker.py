@@ -33,8 +33,8 @@ class Tiers:
     """The hot columns, and how often which of them are exchanged.
 
     `unseen` is how many rows of others a worker does not see for each that passes, `near` how far
-    these may move a score, `afforded` the share of the time that exchanging a tier may take. With
-    `apart` the intercept is a tier by itself: every row moves it, and it takes next to no time.
+    these may move a score, `afforded` the share of the time that exchanging a tier may take. The
+    intercept is a tier by itself: every row moves it, and it takes next to no time.
     """
 
     def __init__(
@@ -43,13 +43,11 @@ class Tiers:
         unseen: float,
         near: float = NEAR,
         afforded: float = AFFORDED,
-        apart: bool = True,
     ) -> None:
         size = problem.columns + 1  # and the intercept, which is the first of the hot ones
         heat = problem.heat
         ends = [c for c in TIERS if LEAST_COLD * c <= size and c <= len(heat.columns)]
-        if apart or not ends:
-            ends.insert(0, 1)
+        ends.insert(0, 1)
         self.hot = np.append(np.uint32(problem.columns), heat.columns[: ends[-1] - 1])
         self.ends = np.array(ends, np.uint64)
         # How far a row moves the score of another through the columns of a tier and colder ones
@@ -57,8 +55,7 @@ class Tiers:
             heat.squares[place:].max(initial=0) + (heat.means[place:] ** 2).sum()
             for place in (0, *(end - 1 for end in ends))
         ]
-        if apart:
-            moves[0] = max(moves[0], problem.intercept_share)
+        moves[0] = max(moves[0], problem.intercept_share)
         self.moves = np.maximum(moves, 1e-30) * unseen / near
         costs = [LISTED * (end - before) for before, end in pairwise([0, *ends])]
         costs[0] = max(costs[0], AT_LEAST)

@@ -1,16 +1,17 @@
 """Workers that go in rounds over a fixed number of shards: `ordered`, and `minibatch`."""
 
 import time
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from hogwild.kernels import rounds as kernels
-from hogwild.kernels.combine import PIECE
+from hogwild.kernels.combine import FEWEST, PIECE
 from hogwild.kernels.compile import Kernel
 from hogwild.parallel.combine_worker import CALMING, TIERS, Tiers
 from hogwild.parallel.memory import Arrays, Wanted
-from hogwild.parallel.row_worker import LATE
+from hogwild.parallel.row_worker import LATE, LoneWorker
 from hogwild.parallel.team import Control
 from hogwild.parallel.worker import NAP, Part, Worker, share_of
 from hogwild.problems.problem import SUMS, Problem, RowProblem
@@ -19,14 +20,19 @@ from hogwild.seeds import seed_of
 SHARDS = 8
 MOMENTS = 16  # of an epoch, at most: at each of them all columns are merged
 STATE = 32  # words
-NEAR = 0.5  # how far a score may be moved by what others do not see yet
+NEAR = 0.75  # how far a slope may be changed by what others do not see yet
 AFFORDED = 0.06  # of the time: what merging a tier may take; the copies are many, so often
+TOO_FAR = 2.0  # times as far: then the shards together would overshoot, and again on the way back
 
 START = 0  # the phase at whose end workers meet
 
 
 class OrderedWorker(Worker):
-    """Learns from some of the shards; all shards' changes are merged in order, at fixed points."""
+    """Learns from some of the shards; all shards' changes are merged in order, at fixed points.
+
+    Where rows move each other's scores so far that shards would overshoot together, unless they
+    were merged too often to be worth it, the first worker learns from all rows, and alone.
+    """
 
     _problem: RowProblem
     goes_by_heat = True
@@ -39,7 +45,7 @@ class OrderedWorker(Worker):
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
         super().__init__(problem, shared, control, rank)
         self._shards = share_of(SHARDS, control.workers, rank)
-        self._tiers = Tiers(problem, (SHARDS - 1) / SHARDS, NEAR, AFFORDED, apart=False)
+        self._tiers = Tiers(problem, (SHARDS - 1) / SHARDS, NEAR / problem.bend, AFFORDED)
         self._hot_base = np.zeros(len(self._tiers.hot), np.float32)
         self._state = np.zeros(STATE, np.int64)
         self._scratch = np.empty(int(PIECE), np.float32)
@@ -66,6 +72,11 @@ class OrderedWorker(Worker):
         }
 
     def _learn(self, part: Part) -> list[tuple[int, float]]:
+        if self._is_for_one(part):
+            if self._rank == 0:
+                return self._lone._learn(part)
+            self._control.finish(self._rank)
+            return []
         share = self._start()
         parts, longest = self._parts(part)
         losses = np.zeros(SHARDS)
@@ -76,6 +87,18 @@ class OrderedWorker(Worker):
         self._control.count(self._rank, int(done.sum()))
         self._control.finish(self._rank)
         return [(shard, float(losses[shard])) for shard in range(*self._shards)]
+
+    def _is_for_one(self, part: Part) -> bool:
+        """Whether one worker learns alone in this part: not a matter of how many there are."""
+        if self.batch:
+            return False
+        problem, tiers = self._problem, self._tiers
+        rate = problem.rate(part.done + int(CALMING * problem.units), part.eta0)
+        return rate * float((tiers.moves * np.maximum(FEWEST, tiers.floors)).max()) > TOO_FAR
+
+    @cached_property
+    def _lone(self) -> LoneWorker:
+        return LoneWorker(self._problem, self._shared, self._control, self._rank)
 
     def _start(self) -> tuple[int, int]:
         """Makes the copies, and its share of the base. The intercept is the last of the columns."""

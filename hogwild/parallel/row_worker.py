@@ -24,8 +24,12 @@ class RowWorker(Worker):
 
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
         super().__init__(problem, shared, control, rank)
-        self._first, end = share_of(problem.units, control.workers, rank)
+        self._first, end = self._share()
         self._order = np.empty(end - self._first, np.uint32)
+
+    def _share(self) -> tuple[int, int]:
+        """Its rows: the first, and the one after the last."""
+        return share_of(self._problem.units, self._control.workers, self._rank)
 
     def _learn(self, part: Part) -> list[tuple[int, float]]:
         size = len(self._order)
@@ -79,3 +83,13 @@ class RowWorker(Worker):
             if mine:
                 first = self._control.moments()[late] == 0
                 self._problem.add_moment(self._shared, late, first, self._clock(part))
+
+
+class LoneWorker(RowWorker):
+    """Goes through all rows, while the others have nothing to do."""
+
+    def _share(self) -> tuple[int, int]:
+        return 0, self._problem.units
+
+    def _clock(self, part: Part) -> Clock:
+        return Clock(part.done + self._control.steps(), part.done, 1, part.eta0)

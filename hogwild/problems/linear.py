@@ -80,6 +80,7 @@ class LinearProblem(RowProblem):
         affordable = int(MEAN_COST * rows.nonzeros / max(1, rows.columns))
         self.moments = min(MOMENTS, max(2, affordable)) if config.average else 0
         self._loss = losses.code(config.loss_name)
+        self.bend = losses.LOSSES[config.loss_name].bend
         self._schedule = schedules.code(str(config.schedule))
         self.intercept_share = _intercept_share(rows) if config.intercept else 0.0
 

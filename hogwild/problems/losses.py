@@ -22,12 +22,17 @@ FAINTEST = 0.1
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss: its formula for the reader, value, slope, and what a score says of the odds."""
+    """A loss: its formula for the reader, value, slope, and what a score says of the odds.
+
+    `bend` is how far the slope changes, at most, where the score changes by one; where the slope
+    jumps, which few scores come to at a time, half of the jump.
+    """
 
     formula: str
     value: Scalar
     slope: Scalar
     probability: Callable[[Any], Any] | None = None
+    bend: float = 1.0
 
 
 @inline
@@ -143,15 +148,19 @@ def _clipped(score: Any) -> Any:
 
 
 LOSSES: dict[str, Loss] = {
-    "hinge": Loss("max(0, 1 - z)", hinge, hinge_slope),
-    "squared_hinge": Loss("max(0, 1 - z)^2", squared_hinge, squared_hinge_slope),
-    "logistic": Loss("log(1 + exp(-z))", logistic, logistic_slope, _sigmoid),
+    "hinge": Loss("max(0, 1 - z)", hinge, hinge_slope, bend=0.5),
+    "squared_hinge": Loss("max(0, 1 - z)^2", squared_hinge, squared_hinge_slope, bend=2.0),
+    "logistic": Loss("log(1 + exp(-z))", logistic, logistic_slope, _sigmoid, bend=0.25),
     "squared": Loss("(score - target)^2 / 2", squared, squared_slope),
     "modified_huber": Loss(
-        "max(0, 1 - z)^2, and -4 z below z = -1", modified_huber, modified_huber_slope, _clipped
+        "max(0, 1 - z)^2, and -4 z below z = -1",
+        modified_huber,
+        modified_huber_slope,
+        _clipped,
+        bend=2.0,
     ),
     "exponential": Loss("exp(-z), straight below z = -50", exponential, exponential_slope),
-    "perceptron": Loss("max(0, -z)", perceptron, perceptron_slope),
+    "perceptron": Loss("max(0, -z)", perceptron, perceptron_slope, bend=0.5),
 }
 
 

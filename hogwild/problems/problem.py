@@ -190,6 +190,7 @@ class RowProblem(Problem):
     chunk: int  # units between two looks at the control
     columns: int  # of the weights, beside which there is an intercept
     intercept_share: float  # the intercept's rate over that of the weights; 0: there is none
+    bend: float  # how far a slope changes where the score changes by one, about
     apart: list[npt.NDArray[np.uint32]]  # parts of the rows that share no column, once divided
     batch: int  # rows of a batch, for the strategy that has one
 

@@ -19,6 +19,7 @@ from hogwild.coordinator import State, Watcher
 from hogwild.data.components import parts_apart
 from hogwild.data.synthetic import rcv1
 from hogwild.data.synthetic_ratings import movielens
+from hogwild.parallel.rounds_worker import OrderedWorker
 from hogwild.parallel.strategies import STRATEGIES
 from hogwild.problems.losses import FACTOR_LOSSES, LOSSES
 
@@ -98,6 +99,55 @@ def test_the_same_bytes_where_the_penalty_is_quick(
     monkeypatch.setattr("hogwild.coordinator.LEAST_LEFT", 0.1)
     options: dict[str, Any] = {"strategy": strategy, "schedule": schedule, "l2": 0.1, "eta0": 1.0}
     found = {digest(hogwild.train(rows, workers=w, epochs=2, tol=0, **options)) for w in COUNTS}
+    assert len(found) == 1
+
+
+def crowded() -> hogwild.Rows:
+    """Rows that nearly all hold the same columns, as tables of categories do, and not normed."""
+    rng = np.random.default_rng(0)
+    held = rng.random((6_000, 100)) < np.linspace(0.02, 0.9, 100)
+    score = held @ rng.normal(size=100) + rng.normal(size=6_000)
+    return hogwild.Rows(sparse.csr_matrix(held, dtype=np.float32), score > np.median(score))
+
+
+def even() -> hogwild.Rows:
+    """Rows whose columns are all used alike, and seldom: they share little but the intercept."""
+    rng = np.random.default_rng(0)
+    places = np.repeat(np.arange(60_000), 10), rng.integers(0, 60_000, 600_000)
+    X = sparse.csr_matrix((np.full(600_000, 10**-0.5, np.float32), places))
+    score = X @ rng.normal(size=60_000)
+    return hogwild.Rows(X, score + 0.1 > 0)
+
+
+@pytest.mark.parametrize("make", [crowded, even])
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "squared_hinge"])
+@pytest.mark.parametrize("l2", [1e-3, 1e-6])
+def test_rounds_come_as_far_as_one_worker(make: Any, loss: str, l2: float) -> None:
+    rows = make()
+    options: dict[str, Any] = {"loss": loss, "l2": l2, "epochs": 3, "tol": 0}
+    one = hogwild.train(rows, workers=1, **options)
+    rounds = hogwild.train(rows, workers=2, strategy="ordered", **options)
+    for mine, theirs in zip(rounds.trace, one.trace, strict=True):
+        assert mine["objective"] < 1.1 * theirs["objective"]
+
+
+def test_one_worker_goes_alone_while_rates_are_too_large_for_rounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first epoch here; whoever else there is, the bytes are the same."""
+    alone = []
+    is_for_one = OrderedWorker._is_for_one
+
+    def noted(worker: Any, part: Any) -> bool:
+        alone.append(is_for_one(worker, part))
+        return alone[-1]
+
+    monkeypatch.setattr(OrderedWorker, "_is_for_one", noted)
+    rows = crowded()
+    options: dict[str, Any] = {"l2": 0.05, "epochs": 3, "tol": 0, "strategy": "ordered"}
+    found = {digest(hogwild.train(rows, workers=1, **options))}
+    assert alone == [True, False, False]
+    found |= {digest(hogwild.train(rows, workers=w, **options)) for w in COUNTS}
     assert len(found) == 1
 
 
