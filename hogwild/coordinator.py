@@ -13,6 +13,7 @@ from hogwild.config import Config
 from hogwild.errors import DivergenceError, HogwildWarning, WorkerError
 from hogwild.interrupt import Interrupt
 from hogwild.kernels.checks import first_bad_value
+from hogwild.kernels.compile import ready
 from hogwild.parallel import pool, processes
 from hogwild.parallel.choice import choose
 from hogwild.parallel.memory import Arrays, private_arrays
@@ -102,6 +103,8 @@ class Run:
         self.config = config
         self.problem = problem
         self._choice = choose(problem, config)
+        self._strategy = STRATEGIES[self._choice.strategy]
+        self._kind = self._strategy.workers(problem)
         self.workers = self._choice.workers
         self.watcher = watcher
         self.trace: list[Row] = []
@@ -114,6 +117,7 @@ class Run:
         self._kept: Arrays = {}
         self._kept_last: Arrays = {}  # the last weights, where those kept are means
         self._kept_row: Row = {}  # of the epoch that was kept
+        self._spent: dict[str, float] = {}  # where the time of an epoch went, of a worker
         self._whole = False  # whether the shared weights are such as may be kept
         self._start = start
         self._done = self._first_step = start.steps if start else 0  # steps since training began
@@ -124,6 +128,7 @@ class Run:
     def run(self) -> Result:
         """Trains until there is a reason to stop."""
         self.problem.prepare()
+        ready(*self._kind.kernels())
         self._clock.start()
         self._eta0 = self._first_rate()
         self._rate_seconds = self._clock.seconds
@@ -151,10 +156,9 @@ class Run:
     def _gather_team(self) -> None:
         """Gets workers and memory."""
         strategy = self._choice.strategy
-        kind = STRATEGIES[strategy].workers(self.problem)
         wanted = Workers.arrays(self.problem, strategy, self.workers)
-        kind.prepare(self.problem)
-        self._own_time = self.workers if kind.own_time else 1
+        self._kind.prepare(self.problem)
+        self._own_time = self.workers if self._kind.own_time else 1
         forks = self.config.backend == "process" and processes.available()
         if self.workers > 1 and forks:
             crew = pool.crew(self.problem, strategy, wanted, self.workers)
@@ -267,7 +271,7 @@ class Run:
         """One epoch; the sum of the losses met. A time limit may end it early."""
         online = 0.0
         parts = self._parts(eta0)
-        self._spent: dict[str, float] = {}
+        self._spent = {}
         self._control.forget_moments()
         self._clock.start()
         for number in range(parts):
@@ -339,7 +343,7 @@ class Run:
         units = self.problem.units
         end = Clock(self._done + units, self._done, self.workers, eta0)
         # Where the penalty is too quick for workers to look at each other, they wait for each other
-        guesses = self.workers > 1 and not STRATEGIES[self._choice.strategy].deterministic
+        guesses = self.workers > 1 and not self._strategy.deterministic
         hurried = guesses and self.problem.pace(end) < FEWEST * self.workers
         least = LEAST_HURRIED if hurried else LEAST_LEFT
         parts = 1

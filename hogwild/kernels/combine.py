@@ -44,6 +44,9 @@ TIERS = types.Tuple(
 # this worker's number, and how many there are
 PLACE = types.UniTuple(types.uintp, 2)
 
+# Places in a worker's tally; from TIER on, one for each tier
+GAP, LATE_FROM, EARLY, LATE, SPENT, TIER = range(6)
+
 FEWEST = 32.0  # rows between two exchanges, and the most between two looks at the others
 MOST = 16384.0
 PIECE = U(1024)  # columns of which all that is needed stays in the nearest cache
@@ -166,9 +169,9 @@ def learn_combined(
         clock: steps that all workers did before this part, the step of the last fold, and steps in
             which training becomes calm.
         control: the steps of each worker in this part, which of them are at work, and the stop.
-        tally: rows that passed since the last exchange of each tier; then rows between two moments
-            (0: none are taken), the place after which they are late, how many were early and late,
-            and the nanoseconds that exchanging took.
+        tally: rows between two moments (0: none are taken), the place after which they are late,
+            how many were early and late, the nanoseconds that exchanging took; then the rows that
+            passed since the last exchange of each tier.
     """
     part, begin, end = places
     weights, _, _, _ = own
@@ -180,8 +183,7 @@ def learn_combined(
     schedule, eta0, l2, _ = rate_plan
     mine, workers = place
     lists = U(ends.size)
-    extra = lists + U(1)
-    gap, late_from = tally[extra], tally[extra + U(1)]
+    gap, late_from = tally[GAP], tally[LATE_FROM]
     last = U(weights.size) - U(1)
     total = 0.0
     at = begin
@@ -212,10 +214,11 @@ def learn_combined(
 
         began = nanoseconds()
         first = U(0)
-        for tier in range(U(0), extra):
-            tally[tier] += np.int64(size)
-            if np.float64(tally[tier]) >= rows_until(tier, rate, calm, tiers):
-                tally[tier] = 0
+        for tier in range(U(0), lists + U(1)):
+            passed = U(TIER) + tier
+            tally[passed] += np.int64(size)
+            if np.float64(tally[passed]) >= rows_until(tier, rate, calm, tiers):
+                tally[passed] = 0
                 if tier < lists:
                     exchange_hot(own, hot_slot, hot, place, first, U(ends[tier]))
                 else:
@@ -223,10 +226,10 @@ def learn_combined(
                     exchange_all(own, slot, hot, hot_slot, place)
             if tier < lists:
                 first = U(ends[tier])
-        tally[extra + U(4)] += nanoseconds() - began
+        tally[SPENT] += nanoseconds() - began
         if gap > 0 and (at - part) % U(gap) == 0:
             late = U(np.int64(at) > late_from)
-            count = extra + U(2) + late
+            count = U(EARLY) + late
             now = done + np.float64(steps[mine * SLOT]) * np.float64(workers)
             left = left_of(schedule, now, since, eta0, l2)
             add_moment(own, tiers, workers, left, late, tally[count] == 0)

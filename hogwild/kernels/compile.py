@@ -144,6 +144,12 @@ class Kernel:
         return numba.njit(self.signature, **options)(self.function)
 
 
+def ready(*kernels: Kernel) -> None:
+    """Compiles or loads these now: before a clock starts, or a process is forked."""
+    for one in kernels:
+        one.compiled  # noqa: B018
+
+
 def kernel(signature: Any, fast: bool = True) -> Callable[[Callable[..., Any]], Kernel]:
     """Makes a `Kernel` of a function. `fast` lets sums be reordered (and so vectorised)."""
     return lambda function: Kernel(function, signature, fast)

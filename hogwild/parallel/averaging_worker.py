@@ -26,7 +26,8 @@ class MixedWorker(RowWorker):
             "weights": np.zeros(problem.columns, np.float32),
             "intercept": np.zeros(1, np.float32),
         }
-        self._left = 0.0  # of the weights, by the penalty of the last part; 0: there was none
+        self._left = 1.0  # of the weights, by the penalty of the last part
+        self._done = -1  # steps of all when that was over
 
     @classmethod
     def kernels(cls) -> list[Kernel]:
@@ -40,7 +41,7 @@ class MixedWorker(RowWorker):
         return {"copies": (workers * (problem.columns + 1), np.float32)}
 
     def _go_through(self, part: Part, begin: int, stop: int) -> float:
-        if self.goes_on_alone and self._left and part.done > 0:
+        if self.goes_on_alone and part.done == self._done:
             self._own["weights"] *= np.float32(self._left)
         else:
             for name, array in self._own.items():
@@ -56,6 +57,7 @@ class MixedWorker(RowWorker):
         clock = self._own_clock(part, place - begin)
         self._left = self._problem.left(clock.done, clock.since, clock.eta0)
         self._average()
+        self._done = part.done + self._control.steps()
         return total
 
     def _own_clock(self, part: Part, steps: int) -> Clock:

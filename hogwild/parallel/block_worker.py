@@ -4,8 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hogwild.parallel.memory import Arrays
-from hogwild.parallel.team import Control
 from hogwild.parallel.worker import Part, Worker
 from hogwild.problems.problem import BlockProblem
 from hogwild.seeds import seed_of
@@ -41,27 +39,20 @@ class BlockWorker(Worker):
     _problem: BlockProblem
     phases: Phases
 
-    def __init__(self, problem: BlockProblem, shared: Arrays, control: Control, rank: int) -> None:
-        super().__init__(problem, shared, control, rank)
-
     def _learn(self, part: Part) -> list[tuple[int, float]]:
         phases = self.phases(self._problem.bands, self._problem.seed, part.epoch)
         losses = []
         done = 0
         for number, tasks in enumerate(phases):
-            while self._control.goes_on() and (mine := self._take(number, tasks)) >= 0:
+            for mine in self._tasks(number, len(tasks)):
                 units, loss = self._problem.learn(self._shared, tasks[mine], part.epoch, part.eta0)
                 losses.append((number * len(tasks) + mine, loss))
                 done += units
                 self._control.count(self._rank, done)
-                self._control.finish_task(number)
             if number + 1 < len(phases):
                 self._wait_for_all(number, len(tasks))
         self._control.finish(self._rank)
         return losses
-
-    def _take(self, number: int, tasks: Phase) -> int:
-        return self._control.take(number, len(tasks), self._rank)
 
 
 class StrataWorker(BlockWorker):

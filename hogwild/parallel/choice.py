@@ -41,8 +41,9 @@ def choose(problem: Problem, config: Config) -> Choice:
 def _strategy(problem: Problem, config: Config, workers: int) -> tuple[str, str, bool]:
     """A strategy, why, and whether several workers pay with it."""
     if isinstance(problem, BlockProblem):
-        name = "strata" if config.strategy == AUTO else config.strategy
-        return name, "blocks that are worked on at once share no row", True
+        if config.strategy == "hogwild":
+            return "hogwild", "two ratings at a time seldom share a user or an item", True
+        return "strata", "blocks that are worked on at once share no row", True
     assert isinstance(problem, RowProblem)
     if config.strategy == "hogwild" and config.workers is None:
         pays, reason = problem.sharing()

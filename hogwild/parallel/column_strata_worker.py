@@ -39,11 +39,8 @@ class ColumnStrataWorker(Worker):
         return {"intercepts": (SHARDS, np.float64)}
 
     def _learn(self, part: Part) -> list[tuple[int, float]]:
-        losses = []
         self._done = 0
-        while self._control.goes_on() and (mine := self._control.take(0, SHARDS, self._rank)) >= 0:
-            losses.append((mine, self._learn_one(part, mine)))
-            self._control.finish_task(0)
+        losses = [(mine, self._learn_one(part, mine)) for mine in self._tasks(0, SHARDS)]
         all_done = self._wait_for_all(0, SHARDS)
         if all_done and self._rank == 0 and not self._control.stopped:
             sizes = [len(rows) for rows in self._apart]

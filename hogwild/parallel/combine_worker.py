@@ -90,7 +90,7 @@ class CombineWorker(RowWorker):
             shared["sums"].reshape(control.workers, -1)[rank],
         )
         self._slots = shared["slots"], shared["hot_slots"][: control.workers * hot]
-        self._tally = np.zeros(len(self._tiers) + 5, np.int64)
+        self._tally = np.zeros(kernels.TIER + len(self._tiers), np.int64)
         self._rows_between_looks = 1 + LOOK * problem.units // max(1, problem.work)
 
     @classmethod
@@ -139,7 +139,7 @@ class CombineWorker(RowWorker):
                     self._tally,
                 )
                 place = end
-        self._merged += 1e-9 * int(self._tally[-1])
+        self._merged += 1e-9 * int(self._tally[kernels.SPENT])
         kernels.exchange_everything(self._own, self._slots, self._tiers.hot, self._place)
         if takes_moments:
             self._even_out_moments()
@@ -161,8 +161,8 @@ class CombineWorker(RowWorker):
         self._tally[:] = 0
         if takes_moments:
             each = max(FEWEST_MOMENTS, self._problem.moments // (2 * self._control.workers))
-            self._tally[-5] = max(1, len(self._order) // each)
-            self._tally[-4] = int(LATE * len(self._order)) - begin
+            self._tally[kernels.GAP] = max(1, len(self._order) // each)
+            self._tally[kernels.LATE_FROM] = int(LATE * len(self._order)) - begin
         return self._meet(START)
 
     def _even_out_moments(self) -> None:
@@ -171,7 +171,7 @@ class CombineWorker(RowWorker):
         weights, seen, hot_seen, _ = self._own
         hot = self._tiers.hot
         for which, share in enumerate((LATE, 1 - LATE)):
-            count = int(self._tally[which - 3])
+            count = int(self._tally[kernels.EARLY + which])
             if count == 0:  # what is there is of another epoch
                 np.subtract(weights, seen, out=sums[which])
                 sums[which][hot] = weights[hot] - hot_seen

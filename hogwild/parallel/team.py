@@ -15,6 +15,7 @@ import numpy as np
 
 from hogwild.kernels import atomic
 from hogwild.kernels.atomic import add, claim, claim_one, wait_for
+from hogwild.kernels.compile import ready
 from hogwild.parallel.memory import Arrays
 
 Work = Callable[[int, str, tuple[Any, ...]], Any]
@@ -39,8 +40,7 @@ class Control:
         self.workers = workers
         self.clear()
         if workers > 1:
-            for kernel in (add, claim, claim_one, wait_for):
-                kernel.compiled  # noqa: B018  before any process is forked
+            ready(add, claim, claim_one, wait_for)
         # Called by work between its pieces, by those workers that have something to look after
         self.between: Tick = lambda: None
 

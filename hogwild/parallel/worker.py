@@ -69,8 +69,6 @@ class Worker(ABC):
     @classmethod
     def prepare(cls, problem: Problem) -> None:
         """Does what is better done once, before there are workers."""
-        for kernel in cls.kernels():
-            kernel.compiled  # noqa: B018
         if cls.goes_by_heat:
             problem.heat  # type: ignore[attr-defined]  # noqa: B018  of rows
 
@@ -123,10 +121,17 @@ class Worker(ABC):
         while not (done := self._control.all_finished(phase, tasks, LOOKS)):
             if not self._control.goes_on():
                 break
-            # The core may be wanted by those that are waited for
-            time.sleep(0.0 if time.monotonic() - began < NAP else NAP)
+            time.sleep(NAP)  # the core may be wanted by those that are waited for
         self._waited += time.monotonic() - began
         return done
+
+    def _tasks(self, phase: int, tasks: int) -> Iterator[int]:
+        """Tasks of a phase that are this worker's to do, until all are taken or it should stop."""
+        while (
+            self._control.goes_on() and (mine := self._control.take(phase, tasks, self._rank)) >= 0
+        ):
+            yield mine
+            self._control.finish_task(phase)
 
     def _meet(self, phase: int) -> bool:
         """Waits until every worker has come to a phase; False if it was asked to stop before."""

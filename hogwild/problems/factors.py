@@ -20,7 +20,7 @@ from hogwild.data.ratings import Ratings
 from hogwild.errors import DataError
 from hogwild.kernels import blocks as sorting_kernels
 from hogwild.kernels import factors as kernels
-from hogwild.kernels.compile import Kernel
+from hogwild.kernels.compile import Kernel, ready
 from hogwild.kernels.ratings import count_codes
 from hogwild.problems import losses
 from hogwild.problems.blocks import BANDS, Grid, Side, Sorting
@@ -204,7 +204,7 @@ class FactorProblem(BlockProblem):
     def prepare(self) -> None:
         """Does what is better done once than by each worker."""
         super().prepare()
-        kernels.weighted_norms.compiled  # noqa: B018
+        ready(kernels.weighted_norms)
         self._shares  # noqa: B018
 
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:

@@ -172,7 +172,8 @@ class LinearProblem(RowProblem):
         """
         begin, end = self.columns * part // parts, self.columns * (part + 1) // parts
         if moments is None:
-            shared["weights"][begin:end] *= np.float32(left)
+            if left != 1.0:
+                shared["weights"][begin:end] *= np.float32(left)
             return np.zeros(len(CANDIDATES))
         early, late = moments
         each = 1.0 / (early + max(late, 1))

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.data.statistics import Heat
-from hogwild.kernels.compile import Kernel
+from hogwild.kernels.compile import Kernel, ready
 from hogwild.problems.schedules import Clock
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -89,8 +89,7 @@ class Problem(ABC):
 
     def prepare(self) -> None:
         """Does what is better done once than by each worker: compiling, to begin with."""
-        for kernel in self.kernels():
-            kernel.compiled  # noqa: B018
+        ready(*self.kernels())
 
     @abstractmethod
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
