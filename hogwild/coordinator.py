@@ -118,6 +118,7 @@ class Run:
         self._kept_last: Arrays = {}  # the last weights, where those kept are means
         self._kept_row: Row = {}  # of the epoch that was kept
         self._spent: dict[str, float] = {}  # where the time of an epoch went, of a worker
+        self._alone = False  # whether it was said that one worker learned alone
         self._whole = False  # whether the shared weights are such as may be kept
         self._start = start
         self._done = self._first_step = start.steps if start else 0  # steps since training began
@@ -288,6 +289,7 @@ class Run:
         answers = self._do("learn", interrupt, self._tick, part)
         with interrupt, np.errstate(over="ignore", invalid="ignore"):  # told by `_check_sound`
             self._count_time(answers)
+            self._tell_if_alone(answers)
             self._settle(part, interrupt)
             self._whole = True
         if interrupt.happened:
@@ -337,6 +339,16 @@ class Run:
         slowest = max(answer.seconds for answer in answers)
         idle = sum(slowest - answer.seconds for answer in answers) / len(answers)
         self._spent["waiting"] += idle
+
+    def _tell_if_alone(self, answers: list[Learned]) -> None:
+        """Says once that the other workers had nothing to do."""
+        if self.workers > 1 and not self._alone and answers[0].alone:
+            self._alone = True
+            self._note(
+                f"rows have so much in common that, at this rate, several workers of "
+                f"{self._choice.strategy} would overshoot together: one learned alone in epoch "
+                f"{self._epoch}, and will in later ones for as long as need be"
+            )
 
     def _parts(self, eta0: float) -> int:
         """In how many parts an epoch goes, so that the penalty leaves enough of the weights."""

@@ -72,7 +72,8 @@ class OrderedWorker(Worker):
         }
 
     def _learn(self, part: Part) -> list[tuple[int, float]]:
-        if self._is_for_one(part):
+        self._alone = self._is_for_one(part)
+        if self._alone:
             if self._rank == 0:
                 return self._lone._learn(part)
             self._control.finish(self._rank)

@@ -34,12 +34,17 @@ class Part:
 
 
 class Learned(NamedTuple):
-    """What a worker answers: sums of losses met, by number, and seconds that it did not learn."""
+    """What a worker answers.
+
+    Sums of losses met, by number; seconds in all, and those that it did not learn; whether it did
+    the work of all, since several would not have done well.
+    """
 
     losses: list[tuple[int, float]]
     seconds: float
     merging: float = 0.0
     waiting: float = 0.0
+    alone: bool = False
 
 
 def share_of(units: int, workers: int, rank: int) -> tuple[int, int]:
@@ -57,6 +62,7 @@ class Worker(ABC):
         self._rank = rank
         self._waited = 0.0
         self._merged = 0.0
+        self._alone = False
 
     own_time = False  # whether each goes by its own steps only
     goes_by_heat = False  # whether it treats columns by how common they are
@@ -86,7 +92,8 @@ class Worker(ABC):
         began = time.monotonic()
         self._waited = self._merged = 0.0
         losses = self._learn(part)
-        return Learned(losses, time.monotonic() - began, self._merged, self._waited)
+        seconds = time.monotonic() - began
+        return Learned(losses, seconds, self._merged, self._waited, self._alone)
 
     def evaluate(self, data: str) -> npt.NDArray[np.float64]:
         """The sums over this worker's parts of a set of examples, a row for each part."""
