@@ -59,7 +59,7 @@ def test_data_that_workers_lack_is_sent_to_them(rows: hogwild.Rows) -> None:
     result = fitted(other)
     assert pids() == first
     alone = hogwild.train(other, workers=1, epochs=2, eta0=0.5, tol=0)
-    assert result.trace[-1]["objective"] == pytest.approx(alone.trace[-1]["objective"], rel=0.1)
+    assert result.trace[-1]["objective"] == pytest.approx(alone.trace[-1]["objective"], rel=0.3)
     assert result.trace[-1]["rows"] == 2_000
     # A kind of problem whose kernels they lack: others take their place
     ratings = movielens(300, 200, 20_000)[0]

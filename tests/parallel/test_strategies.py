@@ -82,6 +82,7 @@ def test_the_same_bytes_for_any_number_of_workers(
     rows: hogwild.Rows, strategy: str, loss: str, average: bool
 ) -> None:
     options: dict[str, Any] = {"strategy": strategy, "average": average, "loss": loss}
+    options["eta0"] = 0.05  # at the rates found, some losses leave it to one worker
     found = [hogwild.train(rows, workers=w, epochs=3, tol=0, **options) for w in COUNTS]
     assert len({digest(result) for result in found}) == 1
     traces = [[row["objective"] for row in result.trace] for result in found]
