@@ -100,7 +100,7 @@ def exchange_all(own: Any, slots: Any, hot: Any, hot_slots: Any, place: Any) -> 
 def rows_until(tier: Any, rate: Any, calm: Any, tiers: Any) -> Any:
     """How many rows may pass between two exchanges of a tier.
 
-    So many that scores are not moved by far meanwhile; but not so few that exchanging
+    So many that slopes do not change by much meanwhile; but not so few that exchanging
     takes much of the time, once training has become calm (1; from 0 at the start).
     """
     _, _, moves, floors = tiers

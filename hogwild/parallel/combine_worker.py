@@ -16,7 +16,7 @@ from hogwild.problems.problem import SUMS, Problem, RowProblem
 
 TIERS = (512, 4_096, 32_768)  # the hottest columns, by how often they are exchanged
 LEAST_COLD = 4  # times as many columns as in a tier, for it to be one
-NEAR = 0.7  # how far a score may be moved by what others do not see yet
+NEAR = 0.25  # how far a slope may be changed by what others do not see yet
 AFFORDED = 0.02  # of the time: what the exchanges of a tier may take in the long run
 LISTED, IN_ORDER = 2.5, 0.7  # non-zeros that take as long as exchanging a column
 AT_LEAST = 100.0  # non-zeros that take as long as any exchange
@@ -33,7 +33,7 @@ class Tiers:
     """The hot columns, and how often which of them are exchanged.
 
     `unseen` is how many rows of others a worker does not see for each that passes, `near` how far
-    these may move a score, `afforded` the share of the time that exchanging a tier may take. The
+    these may change a slope, `afforded` the share of the time that exchanging a tier may take. The
     intercept is a tier by itself: every row moves it, and it takes next to no time.
     """
 
@@ -56,7 +56,7 @@ class Tiers:
             for place in (0, *(end - 1 for end in ends))
         ]
         moves[0] = max(moves[0], problem.intercept_share)
-        self.moves = np.maximum(moves, 1e-30) * unseen / near
+        self.moves = np.maximum(moves, 1e-30) * unseen * problem.bend / near
         costs = [LISTED * (end - before) for before, end in pairwise([0, *ends])]
         costs[0] = max(costs[0], AT_LEAST)
         affordable = np.array([*costs, size * IN_ORDER]) / afforded

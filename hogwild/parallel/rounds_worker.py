@@ -45,7 +45,7 @@ class OrderedWorker(Worker):
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
         super().__init__(problem, shared, control, rank)
         self._shards = share_of(SHARDS, control.workers, rank)
-        self._tiers = Tiers(problem, (SHARDS - 1) / SHARDS, NEAR / problem.bend, AFFORDED)
+        self._tiers = Tiers(problem, (SHARDS - 1) / SHARDS, NEAR, AFFORDED)
         self._hot_base = np.zeros(len(self._tiers.hot), np.float32)
         self._state = np.zeros(STATE, np.int64)
         self._scratch = np.empty(int(PIECE), np.float32)
