@@ -14,6 +14,7 @@ from hogwild.errors import DivergenceError, HogwildWarning, WorkerError
 from hogwild.interrupt import Interrupt
 from hogwild.kernels.checks import first_bad_value
 from hogwild.kernels.compile import ready
+from hogwild.machine import usable_cores
 from hogwild.parallel import pool, processes
 from hogwild.parallel.choice import choose
 from hogwild.parallel.memory import Arrays, private_arrays
@@ -322,7 +323,8 @@ class Run:
         if moments is not None:
             first = part.epoch == 1
             # The workers have nothing to do meanwhile
-            problem.choose(self._shared, np.sum(found, axis=0), first, threads=self.workers)
+            threads = min(self.workers, usable_cores())
+            problem.choose(self._shared, np.sum(found, axis=0), first, threads)
         self._done = done
 
     def _left(self, done: int, eta0: float) -> float:

@@ -46,8 +46,7 @@ class Tiers:
     ) -> None:
         size = problem.columns + 1  # and the intercept, which is the first of the hot ones
         heat = problem.heat
-        ends = [c for c in TIERS if LEAST_COLD * c <= size and c <= len(heat.columns)]
-        ends.insert(0, 1)
+        ends = [1, *(c for c in TIERS if LEAST_COLD * c <= size and c <= len(heat.columns))]
         self.hot = np.append(np.uint32(problem.columns), heat.columns[: ends[-1] - 1])
         self.ends = np.array(ends, np.uint64)
         # How far a row moves the score of another through the columns of a tier and colder ones

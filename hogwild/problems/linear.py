@@ -17,6 +17,7 @@ from hogwild.data.statistics import Heat, sharing
 from hogwild.errors import DataError
 from hogwild.kernels import linear as kernels
 from hogwild.kernels.compile import Kernel
+from hogwild.kernels.rows import gather_rows
 from hogwild.problems import losses, schedules
 from hogwild.problems.linear_model import LinearModel
 from hogwild.problems.problem import Arrays, RowProblem, Shown, Sums
@@ -134,7 +135,8 @@ class LinearProblem(RowProblem):
         """All that training will call."""
         always = [kernels.shuffle, kernels.learn, kernels.evaluate, kernels.squared_norm]
         means = [kernels.add_scaled, kernels.settle, kernels.losses_of]
-        return always + (means if self.config.average else [])
+        sampled = self.config.average or self.config.eta0 is None
+        return always + (means if self.config.average else []) + ([gather_rows] if sampled else [])
 
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
         """Writes the weights to begin with into the shared ones: zeros, or what is given."""
