@@ -107,6 +107,7 @@ class Run:
         self._strategy = STRATEGIES[self._choice.strategy]
         self._kind = self._strategy.workers(problem)
         self.workers = self._choice.workers
+        self._threads = min(self.workers, usable_cores())  # of this process, where workers idle
         self.watcher = watcher
         self.trace: list[Row] = []
         self.header: Row = {}
@@ -174,7 +175,7 @@ class Run:
 
     def _first_rate(self) -> float:
         started = self._start.eta0 if self._start else None
-        return self.config.eta0 or started or self.problem.find_rate()
+        return self.config.eta0 or started or self.problem.find_rate(self._threads)
 
     def _set_start(self) -> None:
         """Has the workers make ready what they need, and write the weights to begin with."""
@@ -322,9 +323,7 @@ class Run:
             found = [problem.settle(self._shared, left, moments, 0, 1)]
         if moments is not None:
             first = part.epoch == 1
-            # The workers have nothing to do meanwhile
-            threads = min(self.workers, usable_cores())
-            problem.choose(self._shared, np.sum(found, axis=0), first, threads)
+            problem.choose(self._shared, np.sum(found, axis=0), first, self._threads)
         self._done = done
 
     def _left(self, done: int, eta0: float) -> float:

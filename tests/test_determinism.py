@@ -196,11 +196,11 @@ def test_a_gain_is_sure_if_it_is_more_than_two_standard_errors(loss, threads):
     biases = 0.5, -0.5
     problem = LinearProblem(hogwild.Rows(X, y), None, hogwild.Config(loss=loss, l2=l2))
     candidates = [(w, np.float32(b), float(w @ w)) for w, b in zip(some, biases, strict=True)]
-    points = problem._sample.points(candidates, threads)
+    points = problem.sample().points(candidates, threads)
     (v, a), (w, b) = ((w.astype(float), b) for w, b in zip(some, biases, strict=True))
     gain = reference.value(loss, X @ v + a, y) - reference.value(loss, X @ w + b, y)
     expected = np.mean(gain) - 2 * np.std(gain) / len(y) ** 0.5 + l2 / 2 * (v @ v - w @ w)
-    assert problem._sample.sure_gain(*points) == pytest.approx(expected, rel=1e-4)
+    assert problem.sample().sure_gain(*points) == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)

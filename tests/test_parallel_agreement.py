@@ -10,9 +10,10 @@ from hogwild.data.synthetic import rcv1
 from hogwild.parallel.memory import shared_arrays
 from hogwild.parallel.strategies import STRATEGIES, Workers
 from hogwild.parallel.team import Control
-from hogwild.parallel.worker import Part, share_of
+from hogwild.parallel.worker import Part
 from hogwild.problems.linear import CANDIDATES, LinearProblem
 from hogwild.problems.schedules import SCHEDULES
+from hogwild.threads import share_of
 from tests import reference
 
 EPOCHS = 3

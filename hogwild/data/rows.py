@@ -1,6 +1,6 @@
 """Labelled sparse rows: what linear models learn from."""
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy.typing as npt
 from hogwild.errors import DataError
 from hogwild.fingerprints import first_bad_index, first_bad_value
 from hogwild.kernels.rows import gather_rows
+from hogwild.threads import Threads, share_of
 
 if TYPE_CHECKING:
     from hogwild.data.statistics import Heat
@@ -17,6 +18,7 @@ MOST_COLUMNS = 2**32
 MOST_ROWS = 2**32
 
 Labels = tuple[Any, Any]
+CSR = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDArray[np.float32]]
 
 
 class Rows:
@@ -145,13 +147,7 @@ class Rows:
     def take(self, chosen: npt.NDArray[Any]) -> "Rows":
         """A copy of the rows with these numbers, in this order."""
         numbers = np.arange(len(self), dtype=np.uint64)[chosen]  # as numpy would take them
-        lengths = self.indptr[numbers + np.uint64(1)] - self.indptr[numbers]
-        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64)
-        indices, values = (
-            np.empty(int(indptr[-1]), np.uint32),
-            np.empty(int(indptr[-1]), np.float32),
-        )
-        gather_rows(self.indptr, self.indices, self.values, numbers, indptr, indices, values)
+        indptr, indices, values = self.gather(numbers)
         return Rows.from_arrays(
             indptr,
             indices,
@@ -161,6 +157,21 @@ class Rows:
             index_base=self.index_base,
             name=self.name,
         )
+
+    def gather(self, numbers: npt.NDArray[np.uint64], threads: int = 1) -> CSR:
+        """The CSR arrays of the rows with these numbers, in this order: copies."""
+        lengths = self.indptr[numbers + np.uint64(1)] - self.indptr[numbers]
+        indptr = np.zeros(len(numbers) + 1, np.uint64)
+        np.cumsum(lengths, out=indptr[1:])
+        indices = np.empty(int(indptr[-1]), np.uint32)
+        values = np.empty(int(indptr[-1]), np.float32)
+        source, copies = (self.indptr, self.indices, self.values), (indices, values)
+        with Threads(threads) as side_by_side:
+            side_by_side(
+                partial(gather_rows, *source, numbers[begin:end], indptr[begin:end], *copies)
+                for begin, end in (share_of(len(numbers), threads, part) for part in range(threads))
+            )
+        return indptr, indices, values
 
     def narrowed(self, columns: int) -> "Rows":
         """A copy without the values in columns from this one on."""

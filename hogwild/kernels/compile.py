@@ -43,7 +43,7 @@ def hot(function: F) -> F:
     return marked
 
 
-def one_of(functions: Sequence[Callable[..., float]]) -> Callable[..., float]:
+def one_of(functions: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
     """One function of (number, arguments...) that calls the function with that number.
 
     It is compiled into a kernel as a chain of comparisons, which the processor predicts: one kernel
@@ -55,7 +55,7 @@ def one_of(functions: Sequence[Callable[..., float]]) -> Callable[..., float]:
     return chain
 
 
-def _either(number: int, function: Any, otherwise: Any, last: bool) -> Callable[..., float]:
+def _either(number: int, function: Any, otherwise: Any, last: bool) -> Callable[..., Any]:
     if last:
 
         @inline

@@ -5,6 +5,7 @@ weights <- weights - (rate / left) * slope(score, target) * x
 intercept <- intercept - rate * slope(score, target)
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from hogwild.kernels.primitives import (
     readonly,
     writable,
 )
-from hogwild.problems.losses import slope_of, value_of
+from hogwild.problems.losses import add_of, slope_of, value_of
 from hogwild.problems.schedules import left_of, rate_of
 
 ROWS = types.Tuple(
@@ -32,16 +33,19 @@ ROWS = types.Tuple(
         readonly(types.float32),  # targets
     )
 )
+FLOATS = writable(types.float32)
 # schedule's code, eta0, l2, rate of the intercept over the rate of the weights (0: no intercept)
 RATE = types.Tuple((types.int64, types.float64, types.float64, types.float64))
-# how many rows ahead are fetched into the cache, and how many ahead their weights are (0: never)
-FETCHING = types.UniTuple(types.uintp, 2)
+# how many rows ahead are fetched into the cache, how many lines of each in any case, and how many
+# rows ahead their weights are (0: never)
+FETCHING = types.UniTuple(types.uintp, 3)
 # the loss's number, what is fetched, and the rate
 HOW = types.Tuple((types.int64, FETCHING, RATE))
 # steps that all workers did before, step of the last fold, steps that one of ours stands for
 CLOCK = types.Tuple((types.float64, types.float64, types.float64))
 
 BLOCK = U(256)  # rows between two exchanges of the intercept
+POINTS = 3  # weights, at most, that are compared
 
 
 @kernel(types.void(writable(types.uint32), types.uintp, types.uint64))
@@ -74,6 +78,25 @@ def take_off(rows: Any, row: Any, factor: Any, weights: Any) -> None:
 
 
 @inline
+def add_times(weights: Any, factor: Any, keep: Any, sums: Any) -> None:
+    """sums <- keep * sums + factor * weights; for keep = 0 whatever was in `sums` is forgotten."""
+    for k in range(U(0), U(sums.size)):
+        before = keep * sums[k] if keep > np.float32(0) else np.float32(0)
+        sums[k] = before + factor * weights[k]
+
+
+@inline
+def fetch_ahead(rows: Any, order: Any, i: Any, ahead: Any, lines: Any) -> None:
+    """Asks for the row so many places after order[i], and for where a yet later one begins."""
+    indptr, indices, values, targets = rows
+    last = U(order.size) - U(1)
+    prefetch_once(indptr, U(order[min(i + U(2) * ahead, last)]))
+    row = U(order[min(i + ahead, last)])
+    prefetch_once(targets, row)
+    fetch_stretch(indices, values, U(indptr[row]), U(indptr[row + U(1)]), lines)
+
+
+@inline
 def fetch_weights(rows: Any, row: Any, weights: Any) -> None:
     """Asks for the weights of a row's columns."""
     indptr, indices, _, _ = rows
@@ -99,29 +122,26 @@ def visit(
     costs little. Returns the sum of the losses just before each update, and by how much the
     intercept moved.
     """
-    indptr, indices, values, targets = rows
+    _, _, _, targets = rows
     begin, end = places
     bias, moving = intercept
-    loss, (ahead, near), rate_plan = how
+    loss, (ahead, lines, near), rate_plan = how
     schedule, eta0, l2, intercept_share = rate_plan
     done, since, stride = clock
     last = U(order.size) - U(1)
-    total = 0.0
+    total, product = 0.0, 1.0
     left = left_of(schedule, done, since, eta0, l2)
     moved = np.float32(0)
     for i in range(begin, end):
         if near > U(0):  # before the rows, which come from farther away: a third faster than after
             fetch_weights(rows, U(order[min(i + near, last)]), weights)
-        prefetch_once(indptr, U(order[min(i + U(2) * ahead, last)]))
-        coming = U(order[min(i + ahead, last)])
-        prefetch_once(targets, coming)
-        fetch_stretch(indices, values, U(indptr[coming]), U(indptr[coming + U(1)]))
+        fetch_ahead(rows, order, i, ahead, lines)
 
         row = U(order[i])
         dot = dot_with(rows, row, weights)
         target = np.float64(targets[row])
         score = np.float64(np.float32(left) * dot + (bias + moving * moved))
-        total += value_of(loss, score, target)
+        total, product = add_of(loss, total, product, score, target)
         slope = slope_of(loss, score, target)
         t = done + stride * np.float64(i - begin + U(1))
         left = left_of(schedule, t, since, eta0, l2)
@@ -130,7 +150,26 @@ def visit(
         if slope != 0.0:
             take_off(rows, row, np.float32(slope * whole_step), changed)
             moved -= np.float32(slope * step * intercept_share)
-    return total, moved
+    return total + math.log(product), moved
+
+
+@inline
+def go_through(
+    rows: Any, order: Any, places: Any, weights: Any, intercept: Any, how: Any, clock: Any
+) -> Any:
+    """Visits the rows at some places of an order, and exchanges the intercept now and then."""
+    begin, end = places
+    done, since, stride = clock
+    total = 0.0
+    for first in range(begin, end, BLOCK):
+        now = done + stride * np.float64(first - begin), since, stride
+        block = first, min(first + BLOCK, end)
+        met, moved = visit(
+            rows, order, block, weights, weights, (intercept[0], np.float32(1)), how, now
+        )
+        intercept[0] += moved  # races, as the weights
+        total += met
+    return total
 
 
 @kernel(
@@ -140,8 +179,8 @@ def visit(
         types.uintp,
         types.uintp,
         FETCHING,
-        writable(types.float32),
-        writable(types.float32),
+        FLOATS,
+        FLOATS,
         types.int64,
         RATE,
         CLOCK,
@@ -163,18 +202,33 @@ def learn(
 
     `weights` and `intercept` are shared by all workers and nobody locks them: that is Hogwild!.
     """
-    done, since, stride = clock
     how = loss, fetching, rate_plan
-    total = 0.0
-    for first in range(begin, end, BLOCK):
-        now = done + stride * np.float64(first - begin), since, stride
-        places = first, min(first + BLOCK, end)
-        met, moved = visit(
-            rows, order, places, weights, weights, (intercept[0], np.float32(1)), how, now
-        )
-        intercept[0] += moved  # races, as the weights
-        total += met
-    return total
+    return go_through(rows, order, (begin, end), weights, intercept, how, clock)
+
+
+@kernel(
+    types.void(ROWS, readonly(types.uint32), HOW, types.uintp, types.UniTuple(FLOATS, 4)),
+)
+def try_out(rows: Any, order: Any, how: Any, pieces: Any, arrays: Any) -> None:
+    """Learns from rows in pieces, and adds up what is there after those of the later half.
+
+    The arrays are weights and an intercept, all zero, and the means that are made of these.
+    """
+    weights, intercept, mean, mean_intercept = arrays
+    _, _, (schedule, eta0, l2, _) = how
+    size = U(order.size)
+    left = 1.0
+    for piece in range(U(0), pieces):
+        begin, end = size * piece // pieces, size * (piece + U(1)) // pieces
+        now = np.float64(begin), 0.0, 1.0
+        go_through(rows, order, (begin, end), weights, intercept, how, now)
+        left = left_of(schedule, np.float64(end), 0.0, eta0, l2)
+        if U(2) * piece >= pieces:
+            share = 2.0 / np.float64(pieces)
+            add_times(weights, np.float32(share * left), np.float32(1), mean)
+            add_times(intercept, np.float32(share), np.float32(1), mean_intercept)
+    for k in range(U(0), U(weights.size)):
+        weights[k] *= np.float32(left)
 
 
 @kernel(
@@ -185,15 +239,15 @@ def learn(
 def evaluate(rows: Any, begin: Any, end: Any, weights: Any, intercept: Any, loss: Any) -> Any:
     """Sum of the losses of rows begin..end, and how many of them are on the wrong side."""
     _, _, _, targets = rows
-    total = 0.0
+    total, product = 0.0, 1.0
     wrong = 0.0
     for row in range(begin, end):
         dot = intercept + dot_with(rows, row, weights)
         target = np.float64(targets[row])
-        total += value_of(loss, np.float64(dot), target)
+        total, product = add_of(loss, total, product, np.float64(dot), target)
         if (dot > np.float32(0)) != (target > 0.0):
             wrong += 1.0
-    return total, wrong
+    return total + math.log(product), wrong
 
 
 @kernel(
@@ -201,20 +255,33 @@ def evaluate(rows: Any, begin: Any, end: Any, weights: Any, intercept: Any, loss
         ROWS,
         types.uintp,
         types.uintp,
-        readonly(types.float32),
-        types.float32,
+        types.UniTuple(readonly(types.float32), POINTS),
+        types.UniTuple(types.float32, POINTS),
+        types.uintp,
         types.int64,
         writable(types.float64),
     )
 )
 def losses_of(
-    rows: Any, begin: Any, end: Any, weights: Any, intercept: Any, loss: Any, out: Any
+    rows: Any,
+    begin: Any,
+    end: Any,
+    weights: Any,
+    intercepts: Any,
+    points: Any,
+    loss: Any,
+    out: Any,
 ) -> None:
-    """The loss of each of the rows begin..end."""
+    """The losses of the rows begin..end: those with the first weights, then the second, ...
+
+    Of the weights and intercepts, only the first few `points` are looked at.
+    """
     _, _, _, targets = rows
     for row in range(begin, end):
-        score = np.float64(intercept + dot_with(rows, row, weights))
-        out[row] = value_of(loss, score, np.float64(targets[row]))
+        for n in range(points):
+            score = np.float64(intercepts[n] + dot_with(rows, row, weights[n]))
+            loss_of = value_of(loss, score, np.float64(targets[row]))
+            out[n * (end - begin) + row - begin] = loss_of
 
 
 @kernel(
@@ -224,7 +291,7 @@ def losses_of(
         readonly(types.float32),
         readonly(types.float32),
         types.float32,
-        writable(types.float32),
+        FLOATS,
     )
 )
 def scores(indptr: Any, indices: Any, values: Any, weights: Any, intercept: Any, out: Any) -> None:
@@ -238,17 +305,15 @@ def scores(indptr: Any, indices: Any, values: Any, weights: Any, intercept: Any,
         out[row] = dot
 
 
-@kernel(types.void(readonly(types.float32), types.float32, types.float32, writable(types.float32)))
+@kernel(types.void(readonly(types.float32), types.float32, types.float32, FLOATS))
 def add_scaled(weights: Any, factor: Any, keep: Any, sums: Any) -> None:
     """sums <- keep * sums + factor * weights; for keep = 0 whatever was in `sums` is forgotten."""
-    for k in range(U(0), U(sums.size)):
-        before = keep * sums[k] if keep > np.float32(0) else np.float32(0)
-        sums[k] = before + factor * weights[k]
+    add_times(weights, factor, keep, sums)
 
 
 @kernel(
     types.UniTuple(types.float64, 3)(
-        types.UniTuple(writable(types.float32), 3),
+        types.UniTuple(FLOATS, 3),
         types.float32,
         types.UniTuple(types.float32, 3),
         types.UniTuple(types.uintp, 2),

@@ -59,15 +59,25 @@ prefetch_once = _prefetcher(PASSING)
 
 
 @inline
-def fetch_stretch(indices: Any, values: Any, begin: Any, end: Any) -> None:
-    """Asks for all cache lines of a row, of which the last need not begin a LINE after another."""
+def fetch_stretch(indices: Any, values: Any, begin: Any, end: Any, lines: Any) -> None:
+    """Asks for all cache lines of a row, of which the last need not begin a LINE after another.
+
+    So many `lines` are asked for in any case, some of them again: where rows differ in length, the
+    processor would guess wrong about the end of a loop, which costs more.
+    """
+    last = end - U(1)
     k = begin
+    for _ in range(lines):
+        place = min(k, last)
+        prefetch_once(indices, place)
+        prefetch_once(values, place)
+        k += LINE
     while k < end:
         prefetch_once(indices, k)
         prefetch_once(values, k)
         k += LINE
-    prefetch_once(indices, end - U(1))
-    prefetch_once(values, end - U(1))
+    prefetch_once(indices, last)
+    prefetch_once(values, last)
 
 
 @intrinsic

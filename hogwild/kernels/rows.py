@@ -34,7 +34,7 @@ def gather_rows(
     last = U(chosen.size) - U(1)
     for i in range(U(0), U(chosen.size)):
         coming = U(chosen[min(i + AHEAD, last)])
-        fetch_stretch(indices, values, U(indptr[coming]), U(indptr[coming + U(1)]))
+        fetch_stretch(indices, values, U(indptr[coming]), U(indptr[coming + U(1)]), U(0))
         begin, end = U(indptr[U(chosen[i])]), U(indptr[U(chosen[i]) + U(1)])
         place = U(out_indptr[i])
         for k in range(begin, end):

@@ -7,9 +7,10 @@ from hogwild.kernels.compile import Kernel
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.parallel.row_worker import RowWorker
 from hogwild.parallel.team import Control
-from hogwild.parallel.worker import Part, share_of
+from hogwild.parallel.worker import Part
 from hogwild.problems.problem import Problem, RowProblem
 from hogwild.problems.schedules import Clock
+from hogwild.threads import share_of
 
 END = 0  # the phase at whose end workers meet
 

@@ -11,8 +11,9 @@ from hogwild.kernels.compile import Kernel
 from hogwild.parallel.memory import Arrays, Wanted, private_arrays
 from hogwild.parallel.row_worker import LATE, RowWorker
 from hogwild.parallel.team import Control
-from hogwild.parallel.worker import Part, share_of
+from hogwild.parallel.worker import Part
 from hogwild.problems.problem import SUMS, Problem, RowProblem
+from hogwild.threads import share_of
 
 TIERS = (512, 4_096, 32_768)  # the hottest columns, by how often they are exchanged
 LEAST_COLD = 4  # times as many columns as in a tier, for it to be one

@@ -13,9 +13,10 @@ from hogwild.parallel.combine_worker import CALMING, TIERS, Tiers
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.parallel.row_worker import LATE, LoneWorker
 from hogwild.parallel.team import Control
-from hogwild.parallel.worker import NAP, Part, Worker, share_of
+from hogwild.parallel.worker import NAP, Part, Worker
 from hogwild.problems.problem import SUMS, Problem, RowProblem
 from hogwild.seeds import seed_of
+from hogwild.threads import share_of
 
 SHARDS = 8
 MOMENTS = 16  # of an epoch, at most: at each of them all columns are merged

@@ -7,10 +7,11 @@ import numpy as np
 
 from hogwild.parallel.memory import Arrays
 from hogwild.parallel.team import Control
-from hogwild.parallel.worker import Part, Worker, share_of
+from hogwild.parallel.worker import Part, Worker
 from hogwild.problems.problem import RowProblem
 from hogwild.problems.schedules import Clock
 from hogwild.seeds import seed_of
+from hogwild.threads import share_of
 
 LATE = 0.75  # of an epoch: what comes then is in both means of the weights
 

@@ -18,6 +18,7 @@ from hogwild.kernels.compile import Kernel
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.parallel.team import Control
 from hogwild.problems.problem import Problem
+from hogwild.threads import share_of
 
 NAP = 0.0001  # seconds
 
@@ -45,11 +46,6 @@ class Learned(NamedTuple):
     merging: float = 0.0
     waiting: float = 0.0
     alone: bool = False
-
-
-def share_of(units: int, workers: int, rank: int) -> tuple[int, int]:
-    """Where a worker's share of the units begins and ends; sizes differ by at most one."""
-    return units * rank // workers, units * (rank + 1) // workers
 
 
 class Worker(ABC):

@@ -313,7 +313,7 @@ class FactorProblem(BlockProblem):
         """The two sides: the names of their factors and of what stands beside, and their rows."""
         return ("users", SIDES[0], self._grid.users), ("items", SIDES[1], self._grid.items)
 
-    def find_rate(self) -> float:
+    def find_rate(self, threads: int = 1) -> float:
         """A first rate: by the size of the values."""
         return self._scale.rate
 

@@ -17,6 +17,7 @@ from hogwild.data.statistics import Heat, sharing
 from hogwild.errors import DataError
 from hogwild.kernels import linear as kernels
 from hogwild.kernels.compile import Kernel
+from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows
 from hogwild.problems import losses, schedules
 from hogwild.problems.linear_model import LinearModel
@@ -37,6 +38,10 @@ TAKEN = ("last", "tail mean", "whole mean")  # the same, as words
 # How far ahead rows are fetched into the cache, in non-zeros, and in rows at least and at most
 AHEAD_NONZEROS = 320
 AHEAD = 4, 20
+# How long rows are is looked up at so many of them. Where it differs by a cache line between the
+# shortest and the longest, but for a tenth at either end, the lines of the longest are fetched of
+# each, up to so many
+LENGTHS, MOST_LINES = 1_000, 16
 # How far ahead their weights are, where there are more than caches hold: those of the machine, or
 # of a core where others write to the same weights. Fewer are at hand without being asked for
 NEAR_NONZEROS = 64
@@ -70,6 +75,7 @@ class LinearProblem(RowProblem):
         self.seed = config.seed
         self.notes: list[str] = []
         self._rows = rows
+        self._sample: Sample | None = None
         self._data = {"train": _arrays(rows, rows.targets(self.labels))}
         if test is not None:
             self._data["test"] = self._test_arrays(test)
@@ -78,6 +84,7 @@ class LinearProblem(RowProblem):
         least, most = AHEAD
         self._ahead = int(min(most, max(least, AHEAD_NONZEROS / mean_length)))
         self._near = int(min(self._ahead // 2, max(1, NEAR_NONZEROS / mean_length)))
+        self._lines = _lines(rows)
         affordable = int(MEAN_COST * rows.nonzeros / max(1, rows.columns))
         self.moments = min(MOMENTS, max(2, affordable)) if config.average else 0
         self._loss = losses.code(config.loss_name)
@@ -134,9 +141,9 @@ class LinearProblem(RowProblem):
     def kernels(self) -> list[Kernel]:
         """All that training will call."""
         always = [kernels.shuffle, kernels.learn, kernels.evaluate, kernels.squared_norm]
-        means = [kernels.add_scaled, kernels.settle, kernels.losses_of]
-        sampled = self.config.average or self.config.eta0 is None
-        return always + (means if self.config.average else []) + ([gather_rows] if sampled else [])
+        means = [kernels.add_scaled, kernels.settle] if self.config.average else []
+        sampled = [kernels.try_out, kernels.losses_of, gather_rows]
+        return always + means + (sampled if self.config.average or not self.config.eta0 else [])
 
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
         """Writes the weights to begin with into the shared ones: zeros, or what is given."""
@@ -208,14 +215,14 @@ class LinearProblem(RowProblem):
             (shared[prefix + "weights"], shared[prefix + "intercept"][0], float(square))
             for prefix, square in zip(CANDIDATES, squares, strict=True)
         ]
-        points = self._sample.points(candidates, threads)
+        points = self.sample(threads).points(candidates, threads)
         shared["chosen"][0] = self._best_candidate(points, default, doubt)
 
     def _best_candidate(self, points: list[Point], default: int, doubt: float) -> int:
         """The default, unless another is better beyond doubt on a few rows."""
         present = points[default]
         gains = [
-            0.0 if point is present else self._sample.sure_gain(present, point, doubt)
+            0.0 if point is present else self.sample().sure_gain(present, point, doubt)
             for point in points
         ]
         return int(np.argmax(gains))
@@ -261,13 +268,17 @@ class LinearProblem(RowProblem):
         loss = self.config.loss_name
         return LinearModel(weights, intercept, self.labels, loss, self._rows.index_base, about)
 
-    @cached_property
-    def _sample(self) -> Sample:
-        return Sample(self._rows, self._data["train"][3], self.config, self.intercept_share)
+    def sample(self, threads: int = 1) -> Sample:
+        """A few of the rows, always the same ones; they are copied when first asked for."""
+        if self._sample is None:
+            targets = self._data["train"][3]
+            given = self._rows, targets, self.config, self.intercept_share
+            self._sample = Sample(*given, threads)
+        return self._sample
 
-    def find_rate(self) -> float:
+    def find_rate(self, threads: int = 1) -> float:
         """A first rate: the best of some, tried on a few rows."""
-        return self._sample.best_rate()
+        return self.sample(threads).best_rate(threads)
 
     # What the workers ask
 
@@ -316,9 +327,9 @@ class LinearProblem(RowProblem):
         plan = (self._schedule, eta0, self._l2, self.intercept_share)
         return self._data["train"], (self._loss, self._fetching(CACHED), plan)
 
-    def _fetching(self, cached: int) -> tuple[int, int]:
-        """How many rows ahead are fetched, and how many ahead their weights."""
-        return self._ahead, self._near if self.columns > cached else 0
+    def _fetching(self, cached: int) -> tuple[int, int, int]:
+        """How far ahead rows are fetched, lines of each, and how far ahead their weights are."""
+        return self._ahead, self._lines, self._near if self.columns > cached else 0
 
     @cached_property
     def heat(self) -> Heat:
@@ -348,6 +359,14 @@ class LinearProblem(RowProblem):
 
 def _arrays(rows: Rows, targets: npt.NDArray[np.float32]) -> tuple[npt.NDArray[Any], ...]:
     return rows.indptr, rows.indices, rows.values, targets
+
+
+def _lines(rows: Rows) -> int:
+    """Cache lines that are to be fetched of each row, whatever its length."""
+    places = np.linspace(0, len(rows) - 1, LENGTHS).astype(np.int64)
+    lengths = (rows.indptr[places + 1] - rows.indptr[places]).astype(np.int64)
+    short, long = np.ceil(np.quantile(lengths, (0.1, 0.9)) / int(LINE)).astype(int)
+    return int(min(long, MOST_LINES)) if long > short else 0
 
 
 def _intercept_share(rows: Rows) -> float:

@@ -16,6 +16,8 @@ Scalar = Callable[[float, float], float]
 
 # Below this margin the exponential loss goes on as its tangent (exp(50) is 5e21): no overflow
 STEEPEST = -50.0
+# A product beyond this is not multiplied any more, but its logarithm taken
+LARGE = 1e300
 # Below this share of the target the Kullback-Leibler divergence of a score goes on as its tangent
 FAINTEST = 0.1
 
@@ -26,6 +28,8 @@ class Loss:
 
     `bend` is how far the slope changes, at most, where the score changes by one; where the slope
     jumps, which few scores come to at a time, half of the jump.
+    `add` adds a value to a sum that is kept as two numbers, ``total + log(product)``: of values
+    that are logarithms themselves, one logarithm is then taken for hundreds of them.
     """
 
     formula: str
@@ -33,6 +37,7 @@ class Loss:
     slope: Scalar
     probability: Callable[[Any], Any] | None = None
     bend: float = 1.0
+    add: Callable[[float, float, float, float], tuple[float, float]] | None = None
 
 
 @inline
@@ -67,6 +72,16 @@ def logistic_slope(score: float, target: float) -> float:
     margin = target * score
     small = math.exp(-abs(margin))
     return -target * (small if margin > 0.0 else 1.0) / (1.0 + small)
+
+
+@inline
+def add_logistic(total: float, product: float, score: float, target: float) -> tuple[float, float]:
+    margin = target * score
+    total += max(0.0, -margin)
+    product *= 1.0 + math.exp(-abs(margin))
+    if product > LARGE:
+        return total + math.log(product), 1.0
+    return total, product
 
 
 @inline
@@ -137,6 +152,16 @@ def divergence_slope(score: float, target: float) -> float:
     return 1.0 - target / max(score, FAINTEST * target) if target > 0.0 else 1.0
 
 
+def _adding(value: Scalar) -> Callable[[float, float, float, float], tuple[float, float]]:
+    """Adds values that are no logarithms."""
+
+    @inline
+    def add(total: float, product: float, score: float, target: float) -> tuple[float, float]:
+        return total + value(score, target), product
+
+    return add
+
+
 def _sigmoid(score: Any) -> Any:
     from scipy.special import expit
 
@@ -150,7 +175,14 @@ def _clipped(score: Any) -> Any:
 LOSSES: dict[str, Loss] = {
     "hinge": Loss("max(0, 1 - z)", hinge, hinge_slope, bend=0.5),
     "squared_hinge": Loss("max(0, 1 - z)^2", squared_hinge, squared_hinge_slope, bend=2.0),
-    "logistic": Loss("log(1 + exp(-z))", logistic, logistic_slope, _sigmoid, bend=0.25),
+    "logistic": Loss(
+        "log(1 + exp(-z))",
+        logistic,
+        logistic_slope,
+        _sigmoid,
+        bend=0.25,
+        add=add_logistic,
+    ),
     "squared": Loss("(score - target)^2 / 2", squared, squared_slope),
     "modified_huber": Loss(
         "max(0, 1 - z)^2, and -4 z below z = -1",
@@ -190,5 +222,6 @@ def factor_code(name: str) -> int:
 
 value_of = one_of([loss.value for loss in LOSSES.values()])
 slope_of = one_of([loss.slope for loss in LOSSES.values()])
+add_of = one_of([loss.add or _adding(loss.value) for loss in LOSSES.values()])
 factor_value_of = one_of([loss.value for loss in FACTOR_LOSSES.values()])
 factor_slope_of = one_of([loss.slope for loss in FACTOR_LOSSES.values()])

@@ -99,8 +99,8 @@ class Problem(ABC):
         """Does one of so many parts of a stage of the preparation."""
 
     @abstractmethod
-    def find_rate(self) -> float:
-        """A first rate."""
+    def find_rate(self, threads: int = 1) -> float:
+        """A first rate; several threads may look for it side by side."""
 
     @abstractmethod
     def rate(self, done: int, eta0: float) -> float:

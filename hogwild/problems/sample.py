@@ -1,8 +1,8 @@
 """A few rows, on which to try rates and to compare weights, for next to nothing."""
 
 import math
-from collections.abc import Callable, Sequence
-from threading import Thread
+from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,12 +12,14 @@ from hogwild.config import Config
 from hogwild.data.rows import Rows
 from hogwild.kernels import linear as kernels
 from hogwild.problems import losses, schedules
+from hogwild.problems.rate_search import best_rate
+from hogwild.threads import Threads, share_of
 
 NONZEROS = 1_000_000  # about, in the sample
 COMPARED = 8  # one in so many of all rows, at most, is in the sample that weights are compared on
 TRIED = 8000  # rows, at most, to try rates on
 PIECES = 16  # that a trial goes in; the mean is over the ends of the later half of them
-FETCHING = 8, 0  # rows ahead, that are fetched into the cache; and no weights
+FETCHING = 8, 0, 0  # rows ahead, that are fetched into the cache; and no weights
 DOUBT = 2.0  # standard errors that a gain on the sample must be to be believed
 FEW_COLUMNS = 1 << 20  # with more, the sample is renumbered to its own columns
 
@@ -42,21 +44,22 @@ class Sample:
         targets: npt.NDArray[np.float32],
         config: Config,
         intercept_share: float,
+        threads: int = 1,
     ) -> None:
         size = len(rows)
         mean_length = max(1.0, rows.nonzeros / size)
         most = max(16, int(NONZEROS / mean_length))
         picker = np.random.default_rng(config.seed)
         chosen = picker.choice(size, min(size, most), replace=False)
-        rows = rows.take(chosen)
+        indptr, indices, values = rows.gather(chosen.astype(np.uint64), threads)
+        self._columns = rows.columns
         self._used: npt.NDArray[np.uint32] | None = None
         if rows.columns > FEW_COLUMNS:
-            self._used, renumbered = np.unique(rows.indices, return_inverse=True)
-            rows = Rows.from_arrays(rows.indptr, renumbered, rows.values, max(1, len(self._used)))
-        self._data = rows.indptr, rows.indices, rows.values, targets[chosen]
-        self._rows = rows
-        few = min(len(rows), max(TRIED // COMPARED, size // COMPARED))
-        self._compared = rows.indptr, rows.indices, rows.values, targets[chosen][:few]
+            self._used, renumbered = np.unique(indices, return_inverse=True)
+            self._columns, indices = max(1, len(self._used)), renumbered.astype(np.uint32)
+        self._data = indptr, indices, values, targets[chosen]
+        self._size = len(chosen)
+        self._compared = min(self._size, max(TRIED // COMPARED, size // COMPARED))
         self._config = config
         self._l2 = float(config.l2 or 0.0)
         self._loss = losses.code(config.loss_name)
@@ -65,25 +68,32 @@ class Sample:
 
     def points(self, candidates: Sequence[Candidate], threads: int) -> list[Point]:
         """What is known of some weights; so many threads find it out side by side."""
-        size = len(self._compared[3])
-        found = [Point(np.empty(size), norm) for _, _, norm in candidates]
-        known = [
-            (weights if self._used is None else weights[self._used], intercept)
-            for weights, intercept, _ in candidates
-        ]
+        weights = [some if self._used is None else some[self._used] for some, _, _ in candidates]
+        intercepts = [intercept for _, intercept, _ in candidates]
+        size = self._compared
+        out = np.empty((len(candidates), size))
+        with Threads(threads) as side_by_side:
+            side_by_side(
+                partial(self._look, begin, end, weights, intercepts, out[:, begin:end])
+                for begin, end in (share_of(size, threads, part) for part in range(threads))
+            )
+        norms = [norm for _, _, norm in candidates]
+        return [Point(*point) for point in zip(out, norms, strict=True)]
 
-        def look(part: int) -> None:
-            share = size * part // threads, size * (part + 1) // threads
-            for point, some in zip(found, known, strict=True):
-                kernels.losses_of(self._compared, *share, *some, self._loss, point.losses)
-
-        others = [Thread(target=look, args=(part,)) for part in range(1, threads)]
-        for thread in others:
-            thread.start()
-        look(0)
-        for thread in others:
-            thread.join()
-        return found
+    def _look(
+        self,
+        begin: int,
+        end: int,
+        weights: list[npt.NDArray[np.float32]],
+        intercepts: list[np.float32],
+        out: npt.NDArray[np.float64],
+    ) -> None:
+        """Finds the losses of some rows, for each of some weights."""
+        more = kernels.POINTS - len(weights)  # which are not looked at
+        points = tuple(weights + more * weights[:1]), tuple(intercepts + more * intercepts[:1])
+        found = np.empty(out.size)
+        kernels.losses_of(self._data, begin, end, *points, len(weights), self._loss, found)
+        out[:] = found.reshape(out.shape)
 
     def sure_gain(self, present: Point, other: Point, doubt: float = DOUBT) -> float:
         """By how much the objective is lower at another point, less what may well be chance."""
@@ -96,15 +106,15 @@ class Sample:
         gain = float(mean) + 0.5 * self._l2 * (norms[0] - norms[1]) - chance
         return gain if math.isfinite(gain) else -math.inf
 
-    def best_rate(self) -> float:
+    def best_rate(self, threads: int) -> float:
         """A first rate: learned with on one half of the sample, and judged on the other."""
         # The fewer rows, the less they may say against the guess
-        most = max(4.0, len(self._rows) / 32)
-        return best_rate(self._objective_after, self._guess(), most)
+        most = max(4.0, self._size / 32)
+        return best_rate(self._objective_after, self._guess(), most, threads)
 
     def _guess(self) -> float:
         """One over the mean squared length of a row, as a power of two."""
-        mean_square = float(np.sum(self._rows.values.astype(np.float64) ** 2)) / len(self._rows)
+        mean_square = float(kernels.squared_norm(self._data[2])) / self._size
         nearest = 2.0 ** round(-math.log2(mean_square)) if mean_square else 1.0
         return min(1e6, max(1e-9, nearest))
 
@@ -114,51 +124,20 @@ class Sample:
         It is that of the last weights or of their mean, whichever is lower: on noisy data the last
         ones alone would call for next to no learning.
         """
-        weights, mean = np.zeros((2, self._rows.columns), np.float32)
-        intercept, mean_intercept = np.zeros((2, 1), np.float32)
-        size = min(len(self._rows), TRIED)
+        size = min(self._size, TRIED)
         # With very few rows, the same ones must do for both
         count, judged = (size // 2, size // 2) if size >= 16 else (size, 0)
-        order = np.arange(count, dtype=np.uint32)
+        (weights, mean), (intercept, mean_intercept) = (
+            np.zeros((2, length), np.float32) for length in (self._columns, 1)
+        )
         plan = (self._schedule, rate, self._l2, self._intercept_share)
-        left_at = schedules.SCHEDULES[str(self._config.schedule)].left
-        with np.errstate(all="ignore"):
-            for piece in range(PIECES):
-                begin, end = count * piece // PIECES, count * (piece + 1) // PIECES
-                learning = self._data, order, begin, end, FETCHING, weights, intercept, self._loss
-                kernels.learn(*learning, plan, (float(begin), 0.0, 1.0))
-                left = left_at(float(end), 0.0, rate, self._l2)
-                if 2 * piece >= PIECES:
-                    kernels.add_scaled(weights, 2 * left / PIECES, 1.0, mean)
-                    kernels.add_scaled(intercept, 2 / PIECES, 1.0, mean_intercept)
-            weights *= np.float32(left)
-            points = (weights, intercept[0]), (mean, mean_intercept[0])
-            return min(self._objective(*point, judged, size) for point in points)
-
-    def _objective(
-        self, weights: npt.NDArray[np.float32], intercept: np.float32, begin: int, end: int
-    ) -> float:
-        total, _ = kernels.evaluate(self._data, begin, end, weights, intercept, self._loss)
-        value = 0.5 * self._l2 * float(kernels.squared_norm(weights))
-        value += float(total) / (end - begin)
-        return value if math.isfinite(value) else math.inf
-
-
-def best_rate(objective: Callable[[float], float], guess: float, most: float) -> float:
-    """Doubles, else halves, the guess for as long as that lowers the objective (after Bottou).
-
-    One rise is stepped over: on a sample the objective is not smooth. `most` is the largest factor
-    between the guess and the answer.
-    """
-    best = (objective(guess), guess)
-    for factor in (2.0, 0.5):
-        rate, rises = guess, 0
-        start = best
-        while rises < 2 and 1 / most < rate / guess < most:
-            rate *= factor
-            tried = (objective(rate), rate)
-            rises = 0 if tried < best else rises + 1
-            best = min(best, tried)
-        if best < start:
-            break
-    return best[1]
+        how = self._loss, FETCHING, plan
+        learned = weights, intercept, mean, mean_intercept
+        kernels.try_out(self._data, np.arange(count, dtype=np.uint32), how, PIECES, learned)
+        found = np.empty((2, size - judged))
+        points = [weights, mean], [intercept[0], mean_intercept[0]]
+        self._look(judged, size, *points, found)
+        penalties = [0.5 * self._l2 * float(kernels.squared_norm(some)) for some in points[0]]
+        with np.errstate(all="ignore"):  # where it diverges
+            objectives = found.mean(axis=1) + penalties
+        return min(value if math.isfinite(value) else math.inf for value in objectives.tolist())

@@ -146,6 +146,16 @@ def test_taking_and_narrowing() -> None:
     assert len(rows.take(np.empty(0, int))) == 0
 
 
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_gathered_arrays_are_those_of_the_rows_taken(threads):
+    rows = Rows(a_matrix(), Y)
+    numbers = np.array([2, 0, 2, 1], np.uint64)
+    taken = rows.take(numbers)
+    expected = taken.indptr, taken.indices, taken.values
+    for mine, theirs in zip(rows.gather(numbers, threads), expected, strict=True):
+        assert mine.tobytes() == theirs.tobytes() and mine.dtype == theirs.dtype
+
+
 def test_empty_rows_are_rows() -> None:
     rows = Rows(sparse.csr_matrix((4, 3), dtype=np.float32), [0, 1, 0, 1])
     assert (len(rows), rows.nonzeros) == (4, 0)

@@ -18,7 +18,7 @@ from hogwild.seeds import seed_of
 from tests import reference
 
 SHARE = 0.3  # of the intercept's rate
-FETCHING = 8, 2  # rows ahead, and rows whose weights are
+FETCHING = 8, 1, 2  # rows ahead, lines of each, and rows ahead whose weights are
 LONG = 600  # rows: more than two exchanges of the intercept
 
 
@@ -117,7 +117,9 @@ def test_learning_visits_the_rows_between_begin_and_end_only_and_each_once():
     assert np.array_equal(weights, expected)
 
 
-@pytest.mark.parametrize("fetching", [(0, 0), (1, 0), (1, 1), (20, 6), (10_000, 5_000)])
+@pytest.mark.parametrize(
+    "fetching", [(0, 0, 0), (1, 0, 0), (1, 1, 1), (20, 6, 6), (10_000, 100, 5_000)]
+)
 def test_fetching_ahead_changes_nothing(fetching):
     rows, _ = random_rows(LONG)
     found = []
@@ -163,11 +165,15 @@ def test_evaluate_against_numpy(loss):
 @pytest.mark.parametrize("loss", losses.LOSSES)
 def test_losses_of_rows_against_numpy(loss):
     rows, X = random_rows(LONG)
-    weights, found = random_weights(), np.full(LONG, np.nan)
-    kernels.losses_of(rows, 5, LONG - 7, weights, np.float32(0.25), losses.code(loss), found)
-    expected = reference.value(loss, X @ weights.astype(float) + 0.25, rows[3])
-    expected[:5] = expected[-7:] = np.nan
-    np.testing.assert_allclose(found, expected, 1e-5, 1e-6)
+    begin, end = 5, LONG - 7
+    weights = tuple(random_weights(seed=seed) for seed in range(3))
+    intercepts, found = np.float32([0.25, -0.5, 0]), np.full((3, end - begin), np.nan)
+    points = weights, tuple(intercepts), 2  # the third is not looked at
+    kernels.losses_of(rows, begin, end, *points, losses.code(loss), found.reshape(-1))
+    for number, (w, b) in enumerate(zip(weights, intercepts, strict=True)):
+        score = X[begin:end] @ w.astype(float) + b
+        expected = reference.value(loss, score, rows[3][begin:end])
+        np.testing.assert_allclose(found[number], expected if number < 2 else np.nan, 1e-5, 1e-6)
 
 
 def test_a_score_of_zero_counts_as_negative():
@@ -227,8 +233,9 @@ def call(function):
     function(kernels.add_scaled)(weights, np.float32(0.5), np.float32(0.25), sums)
     function(kernels.scores)(*rows[:3], weights[:15], np.float32(0.5), out)
     evaluated = function(kernels.evaluate)(rows, 5, 50, weights, np.float32(0.5), 2)
-    each = np.zeros(60)
-    function(kernels.losses_of)(rows, 0, 60, weights, np.float32(0.5), 2, each)
+    each = np.zeros(180)
+    points = (weights, sums, weights), (np.float32(0.5),) * 3, 3
+    function(kernels.losses_of)(rows, 0, 60, *points, 2, each)
     norm = function(kernels.squared_norm)(weights)
     return order, weights, intercept, total, sums, out, evaluated, each, norm
 

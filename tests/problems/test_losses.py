@@ -9,6 +9,7 @@ from hogwild.problems.losses import (
     FACTOR_LOSSES,
     FAINTEST,
     LOSSES,
+    add_of,
     code,
     factor_code,
     factor_slope_of,
@@ -34,6 +35,11 @@ def compiled_value(loss, score, target):
 @kernel(types.float64(types.int64, types.float64, types.float64))
 def compiled_slope(loss, score, target):
     return slope_of(loss, score, target)
+
+
+@kernel(types.UniTuple(types.float64, 2)(types.int64, *[types.float64] * 4))
+def compiled_add(loss, total, product, score, target):
+    return add_of(loss, total, product, score, target)
 
 
 def at(function, scores, target):
@@ -68,6 +74,26 @@ def test_value_and_slope_are_those_of_the_textbook(formula, target):
             with np.errstate(over="ignore"):
                 expected = theirs(formula, scores, target)
             np.testing.assert_allclose(at(mine, scores, target), expected, 1e-12, 1e-40)
+
+
+@pytest.mark.parametrize("add", [compiled_add, compiled_add.function], ids=["compiled", "python"])
+def test_values_add_up(name, target, add):
+    """Also so many that the product of their factors would overflow."""
+    scores = np.tile(np.r_[SMOOTH_SCORES, -60.0, 60.0], 30)
+    total, product = 0.0, 1.0
+    for score in scores:
+        total, product = add(code(name), total, product, float(score), target)
+    expected = at(LOSSES[name].value, scores, target).sum()
+    assert total + np.log(product) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("score", [np.inf, -np.inf, np.nan])
+def test_a_sum_shows_what_is_no_number(name, target, score):
+    with np.errstate(invalid="ignore"):
+        value = compiled_value(code(name), score, target)
+        total, product = compiled_add(code(name), 1.0, 1.5, score, target)
+    found = total + np.log(product)
+    assert np.isfinite(found) if np.isfinite(value) else found == value or np.isnan(found)
 
 
 def test_slope_is_a_subgradient_everywhere(name, target):

@@ -100,7 +100,7 @@ def test_the_kernel_leaves_the_weights_of_rows_without_slope_as_they_are(name):
         np.arange(ROWS, dtype=np.uint32),
         0,
         ROWS,
-        (8, 2),
+        (8, 0, 2),
         weights,
         intercept,
         0,  # the hinge

@@ -1,0 +1,52 @@
+"""The search for a first rate: doubles, else halves, a guess for as long as that helps."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+from hogwild.threads import Threads
+
+Tried = dict[float, float]  # what rates came to
+
+
+def best_rate(
+    objective: Callable[[float], float], guess: float, most: float, threads: int
+) -> float:
+    """Doubles, else halves, the guess for as long as that lowers the objective (after Bottou).
+
+    One rise is stepped over: on a sample the objective is not smooth. `most` is the largest factor
+    between the guess and the answer. Of several threads, the others try what will be asked for next
+    if the first one's rate is no good: the answer is the same for any number.
+    """
+    tried: Tried = {}
+    with Threads(threads) as side_by_side:
+        while True:
+            wanted: Tried = {}
+            while len(wanted) < threads:
+                best, missing = _walk(tried | wanted, guess, most)
+                if missing is None:
+                    break
+                wanted[missing] = math.inf
+            if not wanted:
+                return best
+            found = side_by_side(partial(objective, rate) for rate in wanted)
+            tried.update(zip(wanted, found, strict=True))
+
+
+def _walk(tried: Tried, guess: float, most: float) -> tuple[float, float | None]:
+    """The best rate, as far as can be told, and the next one that must be tried for it."""
+    if guess not in tried:
+        return guess, guess
+    start = best = (tried[guess], guess)
+    for factor in (2.0, 0.5):
+        rate, rises = guess, 0
+        while rises < 2 and 1 / most < rate / guess < most:
+            rate *= factor
+            if rate not in tried:
+                return best[1], rate
+            found = (tried[rate], rate)
+            rises = 0 if found < best else rises + 1
+            best = min(best, found)
+        if best < start:
+            break
+    return best[1], None
