@@ -90,6 +90,16 @@ def trailing_zeros(typing_context, word):  # type: ignore[no-untyped-def]
     return types.uint64(types.uint64), emit
 
 
+@intrinsic
+def ones_in(typing_context, word):  # type: ignore[no-untyped-def]
+    """How many bits are set."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), emit
+
+
 @inline
 def scramble(seed: Any) -> Any:
     """SplitMix64's output function (Steele, Lea, Flood 2014): a well mixed word for any input."""

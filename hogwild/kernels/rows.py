@@ -1,13 +1,22 @@
-"""Sparse rows, copied."""
+"""Sparse rows, copied, and renumbered to the columns that occur."""
 
 from typing import Any
 
+import numpy as np
 from numba import types
 
 from hogwild.kernels.compile import kernel
-from hogwild.kernels.primitives import U, fetch_stretch, readonly, writable
+from hogwild.kernels.primitives import (
+    U,
+    fetch_stretch,
+    ones_in,
+    readonly,
+    trailing_zeros,
+    writable,
+)
 
 AHEAD = U(8)  # rows, that are fetched into the cache
+WORD = U(64)  # columns to a word of bits
 
 
 @kernel(
@@ -40,3 +49,39 @@ def gather_rows(
         for k in range(begin, end):
             out_indices[place + k - begin] = indices[k]
             out_values[place + k - begin] = values[k]
+
+
+@kernel(
+    types.uintp(
+        writable(types.uint32),
+        writable(types.uint64),
+        writable(types.uint32),
+        writable(types.uint32),
+    )
+)
+def renumber(indices: Any, bits: Any, before: Any, used: Any) -> Any:
+    """Replaces columns by their places among those that occur, in order; returns how many do.
+
+    Args:
+        bits: a bit for each column, all zero.
+        before: for each word of bits, room for how many columns occur before it.
+        used: room for the columns that occur.
+    """
+    one = np.uint64(1)
+    for k in range(U(0), U(indices.size)):
+        column = U(indices[k])
+        bits[column // WORD] |= one << np.uint64(column % WORD)
+    count = U(0)
+    for w in range(U(0), U(bits.size)):
+        before[w] = count
+        word = bits[w]
+        while word != np.uint64(0):
+            used[count] = w * WORD + U(trailing_zeros(word))
+            word &= word - one
+            count += U(1)
+    for k in range(U(0), U(indices.size)):
+        column = U(indices[k])
+        w = column // WORD
+        lower = bits[w] & ((one << np.uint64(column % WORD)) - one)
+        indices[k] = before[w] + U(ones_in(lower))
+    return count

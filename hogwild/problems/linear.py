@@ -18,7 +18,7 @@ from hogwild.errors import DataError
 from hogwild.kernels import linear as kernels
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.primitives import LINE
-from hogwild.kernels.rows import gather_rows
+from hogwild.kernels.rows import gather_rows, renumber
 from hogwild.problems import losses, schedules
 from hogwild.problems.linear_model import LinearModel
 from hogwild.problems.problem import Arrays, RowProblem, Shown, Sums
@@ -142,7 +142,7 @@ class LinearProblem(RowProblem):
         """All that training will call."""
         always = [kernels.shuffle, kernels.learn, kernels.evaluate, kernels.squared_norm]
         means = [kernels.add_scaled, kernels.settle] if self.config.average else []
-        sampled = [kernels.try_out, kernels.losses_of, gather_rows]
+        sampled = [kernels.try_out, kernels.losses_of, gather_rows, renumber]
         return always + means + (sampled if self.config.average or not self.config.eta0 else [])
 
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from functools import partial
+from threading import local
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from hogwild.config import Config
 from hogwild.data.rows import Rows
 from hogwild.kernels import linear as kernels
+from hogwild.kernels import rows as row_kernels
 from hogwild.problems import losses, schedules
 from hogwild.problems.rate_search import best_rate
 from hogwild.threads import Threads, share_of
@@ -21,7 +23,7 @@ TRIED = 8000  # rows, at most, to try rates on
 PIECES = 16  # that a trial goes in; the mean is over the ends of the later half of them
 FETCHING = 8, 0, 0  # rows ahead, that are fetched into the cache; and no weights
 DOUBT = 2.0  # standard errors that a gain on the sample must be to be believed
-FEW_COLUMNS = 1 << 20  # with more, the sample is renumbered to its own columns
+FEW_COLUMNS = 1 << 17  # with more, the sample is renumbered to its own columns
 
 
 class Point(NamedTuple):
@@ -55,8 +57,8 @@ class Sample:
         self._columns = rows.columns
         self._used: npt.NDArray[np.uint32] | None = None
         if rows.columns > FEW_COLUMNS:
-            self._used, renumbered = np.unique(indices, return_inverse=True)
-            self._columns, indices = max(1, len(self._used)), renumbered.astype(np.uint32)
+            self._used = _renumbered(indices, rows.columns)
+            self._columns = max(1, len(self._used))
         self._data = indptr, indices, values, targets[chosen]
         self._size = len(chosen)
         self._compared = min(self._size, max(TRIED // COMPARED, size // COMPARED))
@@ -68,17 +70,21 @@ class Sample:
 
     def points(self, candidates: Sequence[Candidate], threads: int) -> list[Point]:
         """What is known of some weights; so many threads find it out side by side."""
-        weights = [some if self._used is None else some[self._used] for some, _, _ in candidates]
-        intercepts = [intercept for _, intercept, _ in candidates]
         size = self._compared
+        intercepts = [intercept for _, intercept, _ in candidates]
         out = np.empty((len(candidates), size))
         with Threads(threads) as side_by_side:
+            weights = side_by_side(partial(self._held, some) for some, _, _ in candidates)
             side_by_side(
                 partial(self._look, begin, end, weights, intercepts, out[:, begin:end])
                 for begin, end in (share_of(size, threads, part) for part in range(threads))
             )
         norms = [norm for _, _, norm in candidates]
         return [Point(*point) for point in zip(out, norms, strict=True)]
+
+    def _held(self, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Of some weights, those of the columns of the sample."""
+        return weights if self._used is None else weights.take(self._used)
 
     def _look(
         self,
@@ -110,7 +116,8 @@ class Sample:
         """A first rate: learned with on one half of the sample, and judged on the other."""
         # The fewer rows, the less they may say against the guess
         most = max(4.0, self._size / 32)
-        return best_rate(self._objective_after, self._guess(), most, threads)
+        room = local()  # of each thread, used again: memory that is new takes longest of all
+        return best_rate(partial(self._objective_after, room), self._guess(), most, threads)
 
     def _guess(self) -> float:
         """One over the mean squared length of a row, as a power of two."""
@@ -118,7 +125,7 @@ class Sample:
         nearest = 2.0 ** round(-math.log2(mean_square)) if mean_square else 1.0
         return min(1e6, max(1e-9, nearest))
 
-    def _objective_after(self, rate: float) -> float:
+    def _objective_after(self, room: local, rate: float) -> float:
         """The objective on the one half, after learning from the other at this rate.
 
         It is that of the last weights or of their mean, whichever is lower: on noisy data the last
@@ -127,13 +134,15 @@ class Sample:
         size = min(self._size, TRIED)
         # With very few rows, the same ones must do for both
         count, judged = (size // 2, size // 2) if size >= 16 else (size, 0)
-        (weights, mean), (intercept, mean_intercept) = (
-            np.zeros((2, length), np.float32) for length in (self._columns, 1)
-        )
+        if not hasattr(room, "learned"):
+            room.learned = [np.empty(length, np.float32) for length in 2 * (self._columns, 1)]
+        for array in room.learned:
+            array[:] = 0
+        weights, intercept, mean, mean_intercept = room.learned
         plan = (self._schedule, rate, self._l2, self._intercept_share)
         how = self._loss, FETCHING, plan
-        learned = weights, intercept, mean, mean_intercept
-        kernels.try_out(self._data, np.arange(count, dtype=np.uint32), how, PIECES, learned)
+        order = np.arange(count, dtype=np.uint32)
+        kernels.try_out(self._data, order, how, PIECES, tuple(room.learned))
         found = np.empty((2, size - judged))
         points = [weights, mean], [intercept[0], mean_intercept[0]]
         self._look(judged, size, *points, found)
@@ -141,3 +150,11 @@ class Sample:
         with np.errstate(all="ignore"):  # where it diverges
             objectives = found.mean(axis=1) + penalties
         return min(value if math.isfinite(value) else math.inf for value in objectives.tolist())
+
+
+def _renumbered(indices: npt.NDArray[np.uint32], columns: int) -> npt.NDArray[np.uint32]:
+    """Renumbers columns to those that occur, which it returns."""
+    words = -(-columns // int(row_kernels.WORD))
+    bits, before = np.zeros(words, np.uint64), np.empty(words, np.uint32)
+    used = np.empty(min(columns, len(indices)), np.uint32)
+    return used[: row_kernels.renumber(indices, bits, before, used)]
