@@ -238,11 +238,19 @@ def learn_combined(
 
 
 @kernel(types.void(OWN, SLOTS, readonly(types.uint32), PLACE))
-def exchange_everything(own: Any, slots: Any, hot: Any, place: Any) -> None:
-    """Exchanges the changes of all columns, the hot ones too."""
+def hand_in(own: Any, slots: Any, hot: Any, place: Any) -> None:
+    """Writes the changes of all columns to the slots, and takes none: the copy is done with."""
+    weights, seen, hot_seen, _ = own
     slot, hot_slot = slots
-    exchange_hot(own, hot_slot, hot, place, U(0), U(hot.size))
-    exchange_all(own, slot, hot, hot_slot, place)
+    mine, workers = place
+    offset = mine * (U(slot.size) // workers)
+    for column in range(U(0), U(weights.size)):
+        slot[offset + column] = weights[column] - seen[column]
+    hot_offset = mine * (U(hot_slot.size) // workers)
+    for p in range(U(0), U(hot.size)):
+        column = U(hot[p])
+        slot[offset + column] = np.float32(0)
+        hot_slot[hot_offset + p] = weights[column] - hot_seen[p]
 
 
 @kernel(

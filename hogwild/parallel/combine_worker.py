@@ -98,7 +98,7 @@ class CombineWorker(RowWorker):
         """What it calls besides the problem's own kernels."""
         return [
             kernels.learn_combined,
-            kernels.exchange_everything,
+            kernels.hand_in,
             kernels.add_up,
             kernels.add_up_hot,
         ]
@@ -140,7 +140,7 @@ class CombineWorker(RowWorker):
                 )
                 place = end
         self._merged += 1e-9 * int(self._tally[kernels.SPENT])
-        kernels.exchange_everything(self._own, self._slots, self._tiers.hot, self._place)
+        kernels.hand_in(self._own, self._slots, self._tiers.hot, self._place)
         if takes_moments:
             self._even_out_moments()
         if self._meet(END):
