@@ -76,6 +76,7 @@ class CombineWorker(RowWorker):
     """A worker with a copy of the weights, to which the changes of the others are added."""
 
     goes_by_heat = True
+    rough = ("slots", "hot_slots", "sums")
 
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
         super().__init__(problem, shared, control, rank)

@@ -9,7 +9,7 @@ and nothing is left of them after kill -9.
 import contextlib
 import mmap
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -65,15 +65,21 @@ class Arena:
         """Bytes that it has."""
         return self._size
 
-    def arrays(self, wanted: Wanted) -> Arrays:
-        """Zeroed arrays, which take the place of those that were given out before."""
+    def arrays(self, wanted: Wanted, rough: Collection[str] = ()) -> Arrays:
+        """Arrays that take the place of those given out before; all but the rough ones are zero."""
         size = size_of(wanted)
         if size > self._size:
             self._block = _claimed(size, self._grown, self._size)
             self._size = size
         assert self._block is not None
-        np.frombuffer(self._block, np.uint8, self._used)[:] = 0
-        self._used = size
+        used = np.frombuffer(self._block, np.uint8, self._used)
+        place = 0
+        for name, one in wanted.items():
+            end = place + _room(*one)
+            if name not in rough:
+                used[place:end] = 0
+            place = end
+        self._used = max(size, self._used)
         return _laid_out(self._block, wanted)
 
     def attach(self, wanted: Wanted) -> Arrays:

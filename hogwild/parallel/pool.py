@@ -12,6 +12,7 @@ import io
 import os
 import pickle
 import threading
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -110,15 +111,15 @@ class _Staff:
             and self._processes.all_live()
         )
 
-    def begin(self, packed: bytes, wanted: Wanted, data: Data) -> Arrays:
+    def begin(self, packed: bytes, wanted: Wanted, data: Data, rough: Collection[str]) -> Arrays:
         """Puts a problem before the workers; the arrays that it shares with them.
 
-        Where that fails, they are ended.
+        The rough ones need not be zero. Where it fails, the workers are ended.
         """
         missing = self._missing(data)
         wanted = wanted | _places(missing)
         try:
-            shared = self._arena.arrays(wanted)
+            shared = self._arena.arrays(wanted, rough)
             for found, array in missing.items():
                 shared.pop(_place(found))[:] = array
             self.run("begin", packed, wanted, list(missing), tick=_nothing)
@@ -187,7 +188,8 @@ def _staff_for(
     """Workers that have begun on the problem: the kept ones if they suit, else new ones."""
     global _kept, _timer
     packed, data = _packed((problem, strategy))
-    kernels = {*problem.kernels(), *STRATEGIES[strategy].workers(problem).kernels()}
+    kind = STRATEGIES[strategy].workers(problem)
+    kernels = {*problem.kernels(), *kind.kernels()}
     if kept:
         if _timer is not None:
             _timer.cancel()
@@ -195,13 +197,13 @@ def _staff_for(
         if staff is not None and staff.suits(workers, wanted, data, kernels):
             # They may have been ended by someone meanwhile
             with contextlib.suppress(WorkerError):
-                shared = staff.begin(packed, wanted, data)
+                shared = staff.begin(packed, wanted, data, kind.rough)
                 _kept = staff
                 return staff, shared
         elif staff is not None:
             staff.close()
     staff = _Staff(workers, size_of(wanted), data, kernels)
-    shared = staff.begin(packed, wanted, data)
+    shared = staff.begin(packed, wanted, data, kind.rough)
     if kept:
         _kept = staff
     return staff, shared

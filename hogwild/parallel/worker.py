@@ -62,6 +62,8 @@ class Worker(ABC):
 
     own_time = False  # whether each goes by its own steps only
     goes_by_heat = False  # whether it treats columns by how common they are
+    rough: tuple[str, ...] = ()  # shared arrays that it writes before it reads: what is in them
+    # at first does not matter
 
     @classmethod
     def kernels(cls) -> list[Kernel]:

@@ -18,6 +18,7 @@ import hogwild
 from hogwild.data.synthetic import rcv1
 from hogwild.data.synthetic_ratings import movielens
 from hogwild.parallel import pool
+from hogwild.parallel.strategies import STRATEGIES
 
 OPTIONS: dict[str, Any] = {"workers": 2, "epochs": 2, "eta0": 0.5, "tol": 0}
 
@@ -175,6 +176,36 @@ print(*(child.pid for child in psutil.Process().children()))
     found = [int(pid) for pid in done.stdout.split()]
     assert len(found) == 2
     assert not any(psutil.pid_exists(pid) for pid in found)
+
+
+def test_memory_is_zeroed_but_where_it_may_be_rough() -> None:
+    arena = pool.Arena(100)
+    wanted = dict.fromkeys("abc", (20, np.int32))
+    for array in arena.arrays(wanted).values():
+        array[:] = 7
+    arena.arrays({"a": (1, np.int8)})
+    found = arena.arrays(wanted, rough=["b"])
+    assert not found["a"].any() and not found["c"].any()
+    assert np.all(found["b"] == 7)
+    arena.close()
+
+
+@pytest.mark.parametrize("strategy", [name for name, s in STRATEGIES.items() if s.rows.rough])
+def test_what_is_in_rough_memory_does_not_matter(
+    rows: hogwild.Rows, strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lend = pool.Arena.arrays
+
+    def lend_rubbish(arena: pool.Arena, wanted: Any, rough: Any = ()) -> Any:
+        arrays = lend(arena, wanted, rough)
+        for name in rough:
+            arrays[name][:] = np.nan
+        return arrays
+
+    monkeypatch.setattr(pool.Arena, "arrays", lend_rubbish)
+    trained = hogwild.train(rows, strategy=strategy, **OPTIONS)
+    assert all(np.isfinite(row["objective"]) for row in trained.trace)
+    assert trained.trace[-1]["objective"] < 0.5  # without a model it is 1
 
 
 def test_memory_grows_and_is_zeroed() -> None:
