@@ -1,8 +1,8 @@
 """Work in equal shares, and a few things done side by side in threads of this process."""
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from threading import Lock, Thread
+from typing import TypeVar
 
 T = TypeVar("T")
 
@@ -12,26 +12,35 @@ def share_of(size: int, count: int, rank: int) -> tuple[int, int]:
     return size * rank // count, size * (rank + 1) // count
 
 
-class Threads:
-    """So many threads, of which this is one; the others end with the `with` statement.
+def side_by_side(tasks: Iterable[Callable[[], T]], threads: int) -> list[T]:
+    """What the tasks return, in their order; so many threads do them, of which this is one.
 
-    None is left after it, so processes may be forked then.
+    The others have ended when it returns, so processes may be forked then. (The threads of
+    `concurrent.futures` do not begin any more once the program's main thread has come to its end.)
     """
+    given = list(tasks)
+    waiting = enumerate(given)
+    lock = Lock()
+    found: dict[int, T] = {}
+    failures: list[BaseException] = []
 
-    def __init__(self, count: int) -> None:
-        self._others = ThreadPoolExecutor(count - 1) if count > 1 else None
+    def work() -> None:
+        while not failures:
+            with lock:
+                number, task = next(waiting, (-1, None))
+            if task is None:
+                return
+            try:
+                found[number] = task()
+            except BaseException as failure:
+                failures.append(failure)
 
-    def __enter__(self) -> Callable[[Iterable[Callable[[], T]]], list[T]]:
-        """Does tasks and returns what they return, in their order."""
-        return self._do
-
-    def __exit__(self, *problem: Any) -> None:
-        if self._others is not None:
-            self._others.shutdown()
-
-    def _do(self, tasks: Iterable[Callable[[], T]]) -> list[T]:
-        first, *others = tasks
-        if self._others is None:
-            return [task() for task in (first, *others)]
-        coming = [self._others.submit(task) for task in others]
-        return [first(), *(one.result() for one in coming)]
+    others = [Thread(target=work) for _ in range(1, min(threads, len(given)))]
+    for thread in others:
+        thread.start()
+    work()
+    for thread in others:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return [found[number] for number in range(len(given))]

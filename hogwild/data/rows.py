@@ -9,7 +9,7 @@ import numpy.typing as npt
 from hogwild.errors import DataError
 from hogwild.fingerprints import first_bad_index, first_bad_value
 from hogwild.kernels.rows import gather_rows
-from hogwild.threads import Threads, share_of
+from hogwild.threads import share_of, side_by_side
 
 if TYPE_CHECKING:
     from hogwild.data.statistics import Heat
@@ -166,11 +166,14 @@ class Rows:
         indices = np.empty(int(indptr[-1]), np.uint32)
         values = np.empty(int(indptr[-1]), np.float32)
         source, copies = (self.indptr, self.indices, self.values), (indices, values)
-        with Threads(threads) as side_by_side:
-            side_by_side(
+        parts = (share_of(len(numbers), threads, part) for part in range(threads))
+        side_by_side(
+            (
                 partial(gather_rows, *source, numbers[begin:end], indptr[begin:end], *copies)
-                for begin, end in (share_of(len(numbers), threads, part) for part in range(threads))
-            )
+                for begin, end in parts
+            ),
+            threads,
+        )
         return indptr, indices, values
 
     def narrowed(self, columns: int) -> "Rows":

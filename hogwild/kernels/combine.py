@@ -20,11 +20,10 @@ from numba import types
 from hogwild.kernels.atomic import SLOT
 from hogwild.kernels.clock import nanoseconds
 from hogwild.kernels.compile import inline, kernel
-from hogwild.kernels.linear import HOW, ROWS, visit
+from hogwild.kernels.linear import FLOATS, HOW, ROWS, visit
 from hogwild.kernels.primitives import U, readonly, writable
 from hogwild.problems.schedules import left_of, rate_of
 
-FLOATS = writable(types.float32)
 WORDS = writable(types.int64)
 # a copy of the weights (the intercept is the last of them), what it holds of others', the same for
 # the hot columns, and sums of the weights over early and over late moments
@@ -243,14 +242,14 @@ def hand_in(own: Any, slots: Any, hot: Any, place: Any) -> None:
     weights, seen, hot_seen, _ = own
     slot, hot_slot = slots
     mine, workers = place
+    offset = mine * (U(hot_slot.size) // workers)
+    for p in range(U(0), U(hot.size)):
+        column = U(hot[p])
+        hot_slot[offset + p] = weights[column] - hot_seen[p]
+        seen[column] = weights[column]  # so that 0 is what others find in their other slots
     offset = mine * (U(slot.size) // workers)
     for column in range(U(0), U(weights.size)):
         slot[offset + column] = weights[column] - seen[column]
-    hot_offset = mine * (U(hot_slot.size) // workers)
-    for p in range(U(0), U(hot.size)):
-        column = U(hot[p])
-        slot[offset + column] = np.float32(0)
-        hot_slot[hot_offset + p] = weights[column] - hot_seen[p]
 
 
 @kernel(

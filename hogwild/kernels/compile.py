@@ -59,7 +59,7 @@ def _either(number: int, function: Any, otherwise: Any, last: bool) -> Callable[
     if last:
 
         @inline
-        def choose_last(chosen: int, *arguments: float) -> float:
+        def choose_last(chosen: int, *arguments: float) -> Any:
             if chosen == number:
                 return function(*arguments)
             return otherwise(*arguments)
@@ -67,7 +67,7 @@ def _either(number: int, function: Any, otherwise: Any, last: bool) -> Callable[
         return choose_last
 
     @inline
-    def choose(chosen: int, *arguments: float) -> float:
+    def choose(chosen: int, *arguments: float) -> Any:
         if chosen == number:
             return function(*arguments)
         return otherwise(chosen, *arguments)

@@ -79,7 +79,7 @@ def take_off(rows: Any, row: Any, factor: Any, weights: Any) -> None:
 
 @inline
 def add_times(weights: Any, factor: Any, keep: Any, sums: Any) -> None:
-    """sums <- keep * sums + factor * weights; for keep = 0 whatever was in `sums` is forgotten."""
+    """What `add_scaled` does, for other kernels."""
     for k in range(U(0), U(sums.size)):
         before = keep * sums[k] if keep > np.float32(0) else np.float32(0)
         sums[k] = before + factor * weights[k]

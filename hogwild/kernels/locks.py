@@ -8,13 +8,12 @@ from numba import types
 from hogwild.kernels.atomic import SLOT, let_others_go, read_now, replace_if, write_now
 from hogwild.kernels.clock import nanoseconds
 from hogwild.kernels.compile import inline, kernel
-from hogwild.kernels.linear import CLOCK, HOW, ROWS, dot_with, take_off
+from hogwild.kernels.linear import CLOCK, FLOATS, HOW, ROWS, dot_with, take_off
 from hogwild.kernels.primitives import U, readonly, writable
 from hogwild.problems.losses import slope_of, value_of
 from hogwild.problems.schedules import left_of, rate_of
 
 WORDS = writable(types.int64)
-FLOATS = writable(types.float32)
 PATIENCE = 200  # looks at a lock before others get the core, and all locks that are held are let go
 
 

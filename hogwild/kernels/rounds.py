@@ -16,9 +16,9 @@ from numba import types
 
 from hogwild.kernels.atomic import LOOKS, SLOT, add_to, look_until
 from hogwild.kernels.clock import nanoseconds
-from hogwild.kernels.combine import FLOATS, MOST, PIECE, TIERS, WORDS, rows_until
+from hogwild.kernels.combine import MOST, PIECE, TIERS, WORDS, rows_until
 from hogwild.kernels.compile import inline, kernel
-from hogwild.kernels.linear import HOW, ROWS, visit
+from hogwild.kernels.linear import FLOATS, HOW, ROWS, visit
 from hogwild.kernels.primitives import U, readonly, writable
 from hogwild.problems.schedules import left_of, rate_of
 

@@ -29,6 +29,7 @@ from hogwild.problems.problem import Arrays, BlockProblem, Shown, Sums, Task
 from hogwild.problems.scale import Scale
 from hogwild.problems.schedules import EPOCH_SCHEDULES
 from hogwild.seeds import seed_of
+from hogwild.threads import share_of
 
 HOPELESS = 2.0  # times the first objective: what no epoch at a good rate ends with
 TRIED = 1000  # ratings, about, from which that is found
@@ -300,8 +301,7 @@ class FactorProblem(BlockProblem):
         least, greatest = map(np.float32, self._first_factors())
         shape = self._width, self.config.rank
         for number, (name, _, side) in enumerate(self._sides()):
-            count = side.count - 1
-            begin, end = count * part // parts, count * (part + 1) // parts
+            begin, end = share_of(side.count - 1, parts, part)
             seed = np.uint64(seed_of(self.seed, 3, number))
             drawing = (least, greatest), seed, side.rows, begin, end
             kernels.initialise(shared[name], shape, *drawing)

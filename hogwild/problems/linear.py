@@ -24,6 +24,7 @@ from hogwild.problems.linear_model import LinearModel
 from hogwild.problems.problem import Arrays, RowProblem, Shown, Sums
 from hogwild.problems.sample import DOUBT, Point, Sample
 from hogwild.problems.schedules import Clock
+from hogwild.threads import share_of
 
 BATCH = 256
 MANY_COLUMNS = 1 << 18  # a pass over them takes longer than telling the workers to make it
@@ -38,9 +39,9 @@ TAKEN = ("last", "tail mean", "whole mean")  # the same, as words
 # How far ahead rows are fetched into the cache, in non-zeros, and in rows at least and at most
 AHEAD_NONZEROS = 320
 AHEAD = 4, 20
-# How long rows are is looked up at so many of them. Where it differs by a cache line between the
-# shortest and the longest, but for a tenth at either end, the lines of the longest are fetched of
-# each, up to so many
+# How long rows are is looked up at so many of them. Where the shortest and the longest, but for a
+# tenth at either end, take different numbers of cache lines, as many as the longest take are
+# fetched of each, up to so many
 LENGTHS, MOST_LINES = 1_000, 16
 # How far ahead their weights are, where there are more than caches hold: those of the machine, or
 # of a core where others write to the same weights. Fewer are at hand without being asked for
@@ -179,7 +180,7 @@ class LinearProblem(RowProblem):
         Early moments come before the last quarter of an epoch. Where there were no late ones, the
         weights as they are must do. Returns the squared lengths of the share of all candidates.
         """
-        begin, end = self.columns * part // parts, self.columns * (part + 1) // parts
+        begin, end = share_of(self.columns, parts, part)
         if moments is None:
             if left != 1.0:
                 shared["weights"][begin:end] *= np.float32(left)
@@ -363,7 +364,7 @@ def _arrays(rows: Rows, targets: npt.NDArray[np.float32]) -> tuple[npt.NDArray[A
 
 def _lines(rows: Rows) -> int:
     """Cache lines that are to be fetched of each row, whatever its length."""
-    places = np.linspace(0, len(rows) - 1, LENGTHS).astype(np.int64)
+    places = np.random.default_rng(0).integers(0, len(rows), LENGTHS)
     lengths = (rows.indptr[places + 1] - rows.indptr[places]).astype(np.int64)
     short, long = np.ceil(np.quantile(lengths, (0.1, 0.9)) / int(LINE)).astype(int)
     return int(min(long, MOST_LINES)) if long > short else 0

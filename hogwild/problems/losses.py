@@ -76,6 +76,7 @@ def logistic_slope(score: float, target: float) -> float:
 
 @inline
 def add_logistic(total: float, product: float, score: float, target: float) -> tuple[float, float]:
+    # Of a value below 1e-16 nothing is left: what is added is right to as much for each row
     margin = target * score
     total += max(0.0, -margin)
     product *= 1.0 + math.exp(-abs(margin))

@@ -1,6 +1,6 @@
 """The best items for many users at once: blocks of users, spread over the cores."""
 
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from hogwild.kernels import ranking as kernels
 from hogwild.kernels.ranking import FILLER, PANEL, SIGN, STEP
 from hogwild.kernels.ratings import count_codes, order_by_code
 from hogwild.machine import usable_cores
+from hogwild.threads import side_by_side
 
 BLOCK = 64  # users for whom a panel's items are scored before the next panel's
 SHARES = 4  # of the users that each core takes, one after the other, at least
@@ -122,8 +123,8 @@ def _spread(work: Any, users: int, multiplications: int) -> None:
         return
     blocks = -(-users // BLOCK)
     size = min(MOST_BLOCKS, -(-blocks // (SHARES * threads))) * BLOCK
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, (range(users)[at : at + size] for at in range(0, users, size))))
+    every = range(users)
+    side_by_side((partial(work, every[at : at + size]) for at in every[::size]), threads)
 
 
 def _scores(keys: npt.NDArray[np.uint64]) -> Floats:

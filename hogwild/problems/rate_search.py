@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 
-from hogwild.threads import Threads
+from hogwild.threads import side_by_side
 
 Tried = dict[float, float]  # what rates came to
 
@@ -19,18 +19,17 @@ def best_rate(
     if the first one's rate is no good: the answer is the same for any number.
     """
     tried: Tried = {}
-    with Threads(threads) as side_by_side:
-        while True:
-            wanted: Tried = {}
-            while len(wanted) < threads:
-                best, missing = _walk(tried | wanted, guess, most)
-                if missing is None:
-                    break
-                wanted[missing] = math.inf
-            if not wanted:
-                return best
-            found = side_by_side(partial(objective, rate) for rate in wanted)
-            tried.update(zip(wanted, found, strict=True))
+    while True:
+        wanted: Tried = {}
+        while len(wanted) < threads:
+            best, missing = _walk(tried | wanted, guess, most)
+            if missing is None:
+                break
+            wanted[missing] = math.inf
+        if not wanted:
+            return best
+        found = side_by_side((partial(objective, rate) for rate in wanted), threads)
+        tried.update(zip(wanted, found, strict=True))
 
 
 def _walk(tried: Tried, guess: float, most: float) -> tuple[float, float | None]:

@@ -15,13 +15,13 @@ from hogwild.kernels import linear as kernels
 from hogwild.kernels import rows as row_kernels
 from hogwild.problems import losses, schedules
 from hogwild.problems.rate_search import best_rate
-from hogwild.threads import Threads, share_of
+from hogwild.threads import share_of, side_by_side
 
 NONZEROS = 1_000_000  # about, in the sample
 COMPARED = 8  # one in so many of all rows, at most, is in the sample that weights are compared on
 TRIED = 8000  # rows, at most, to try rates on
 PIECES = 16  # that a trial goes in; the mean is over the ends of the later half of them
-FETCHING = 8, 0, 0  # rows ahead, that are fetched into the cache; and no weights
+FETCHING = 8, 0, 0  # rows ahead that are fetched, no more lines than they have; and no weights
 DOUBT = 2.0  # standard errors that a gain on the sample must be to be believed
 FEW_COLUMNS = 1 << 17  # with more, the sample is renumbered to its own columns
 
@@ -73,12 +73,15 @@ class Sample:
         size = self._compared
         intercepts = [intercept for _, intercept, _ in candidates]
         out = np.empty((len(candidates), size))
-        with Threads(threads) as side_by_side:
-            weights = side_by_side(partial(self._held, some) for some, _, _ in candidates)
-            side_by_side(
+        weights = side_by_side((partial(self._held, some) for some, _, _ in candidates), threads)
+        parts = (share_of(size, threads, part) for part in range(threads))
+        side_by_side(
+            (
                 partial(self._look, begin, end, weights, intercepts, out[:, begin:end])
-                for begin, end in (share_of(size, threads, part) for part in range(threads))
-            )
+                for begin, end in parts
+            ),
+            threads,
+        )
         norms = [norm for _, _, norm in candidates]
         return [Point(*point) for point in zip(out, norms, strict=True)]
 
@@ -134,15 +137,15 @@ class Sample:
         size = min(self._size, TRIED)
         # With very few rows, the same ones must do for both
         count, judged = (size // 2, size // 2) if size >= 16 else (size, 0)
-        if not hasattr(room, "learned"):
-            room.learned = [np.empty(length, np.float32) for length in 2 * (self._columns, 1)]
-        for array in room.learned:
+        if not hasattr(room, "arrays"):
+            room.arrays = [np.empty(length, np.float32) for length in 2 * (self._columns, 1)]
+        for array in room.arrays:
             array[:] = 0
-        weights, intercept, mean, mean_intercept = room.learned
+        weights, intercept, mean, mean_intercept = room.arrays
         plan = (self._schedule, rate, self._l2, self._intercept_share)
         how = self._loss, FETCHING, plan
         order = np.arange(count, dtype=np.uint32)
-        kernels.try_out(self._data, order, how, PIECES, tuple(room.learned))
+        kernels.try_out(self._data, order, how, PIECES, tuple(room.arrays))
         found = np.empty((2, size - judged))
         points = [weights, mean], [intercept[0], mean_intercept[0]]
         self._look(judged, size, *points, found)

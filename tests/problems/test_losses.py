@@ -87,6 +87,15 @@ def test_values_add_up(name, target, add):
     assert total + np.log(product) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("margin", [18.0, 30.0, 36.0, 38.0, 60.0])
+def test_tiny_values_are_added_up_to_rounding(name, target, margin):
+    total, product, rows = 0.0, 1.0, 1000
+    for _ in range(rows):
+        total, product = compiled_add(code(name), total, product, target * margin, target)
+    expected = rows * LOSSES[name].value(target * margin, target)
+    assert total + np.log(product) == pytest.approx(expected, rel=1e-12, abs=rows * 2e-16)
+
+
 @pytest.mark.parametrize("score", [np.inf, -np.inf, np.nan])
 def test_a_sum_shows_what_is_no_number(name, target, score):
     with np.errstate(invalid="ignore"):
