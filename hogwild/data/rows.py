@@ -14,6 +14,7 @@ from hogwild.threads import share_of, side_by_side
 if TYPE_CHECKING:
     from hogwild.data.statistics import Heat
 
+PAGE = 1024  # 4-byte numbers, in the smallest pages of memory
 MOST_COLUMNS = 2**32
 MOST_ROWS = 2**32
 
@@ -166,6 +167,8 @@ class Rows:
         indices = np.empty(int(indptr[-1]), np.uint32)
         values = np.empty(int(indptr[-1]), np.float32)
         source, copies = (self.indptr, self.indices, self.values), (indices, values)
+        for array in copies:  # new pages are had ten times as fast before there are threads
+            array[::PAGE] = 0
         parts = (share_of(len(numbers), threads, part) for part in range(threads))
         side_by_side(
             (
