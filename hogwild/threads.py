@@ -1,6 +1,7 @@
 """Work in equal shares, and a few things done side by side in threads of this process."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from threading import Lock, Thread
 from typing import TypeVar
 
@@ -44,3 +45,9 @@ def side_by_side(tasks: Iterable[Callable[[], T]], threads: int) -> list[T]:
     if failures:
         raise failures[0]
     return [found[number] for number in range(len(given))]
+
+
+def in_shares(work: Callable[[int, int], T], size: int, threads: int) -> list[T]:
+    """What work(begin, end) returns for each of as many shares of a size as there are threads."""
+    shares = (share_of(size, threads, rank) for rank in range(threads))
+    return side_by_side((partial(work, *share) for share in shares), threads)

@@ -13,7 +13,6 @@ from hogwild.parallel.team import Control
 from hogwild.parallel.worker import Part
 from hogwild.problems.linear import CANDIDATES, LinearProblem
 from hogwild.problems.schedules import SCHEDULES
-from hogwild.threads import share_of
 from tests import reference
 
 EPOCHS = 3
@@ -53,16 +52,6 @@ def test_the_objective_is_that_of_one_worker(articles, serial, workers, backend,
 
 
 # Every row once
-
-
-@pytest.mark.parametrize("workers", [1, 2, 3, 7, 64, 1000])
-@pytest.mark.parametrize("units", [0, 1, 3, 7, 1000, 2**32])
-def test_shares_cover_everything_and_differ_by_one_at_most(units, workers):
-    shares = [share_of(units, workers, rank) for rank in range(workers)]
-    assert [begin for begin, _ in shares] == [0, *(end for _, end in shares[:-1])]
-    assert shares[-1][1] == units
-    sizes = [end - begin for begin, end in shares]
-    assert max(sizes) - min(sizes) <= 1
 
 
 def visits(rows, epochs, **options):

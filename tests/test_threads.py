@@ -4,10 +4,11 @@ import subprocess
 import sys
 import threading
 from functools import partial
+from itertools import chain
 
 import pytest
 
-from hogwild.threads import share_of, side_by_side
+from hogwild.threads import in_shares, share_of, side_by_side
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7])
@@ -39,8 +40,21 @@ def test_they_are_side_by_side():
     assert sorted(ranks) == [0, 1, 2]
 
 
-def test_shares_are_all_of_it():
-    assert [share_of(10, 4, rank) for rank in range(4)] == [(0, 2), (2, 5), (5, 7), (7, 10)]
+@pytest.mark.parametrize("workers", [1, 2, 3, 7, 64, 1000])
+@pytest.mark.parametrize("units", [0, 1, 3, 7, 1000, 2**32])
+def test_shares_cover_everything_and_differ_by_one_at_most(units, workers):
+    shares = [share_of(units, workers, rank) for rank in range(workers)]
+    assert [begin for begin, _ in shares] == [0, *(end for _, end in shares[:-1])]
+    assert shares[-1][1] == units
+    sizes = [end - begin for begin, end in shares]
+    assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 20])
+def test_shares_come_back_in_order(threads):
+    found = in_shares(lambda begin, end: [*range(begin, end)], 10, threads)
+    assert len(found) == threads
+    assert [*chain.from_iterable(found)] == [*range(10)]
 
 
 def test_a_training_may_outlive_the_programs_main_thread():

@@ -1,6 +1,6 @@
 """Labelled sparse rows: what linear models learn from."""
 
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy.typing as npt
 from hogwild.errors import DataError
 from hogwild.fingerprints import first_bad_index, first_bad_value
 from hogwild.kernels.rows import gather_rows
-from hogwild.threads import share_of, side_by_side
+from hogwild.threads import in_shares
 
 if TYPE_CHECKING:
     from hogwild.data.statistics import Heat
@@ -166,17 +166,14 @@ class Rows:
         np.cumsum(lengths, out=indptr[1:])
         indices = np.empty(int(indptr[-1]), np.uint32)
         values = np.empty(int(indptr[-1]), np.float32)
-        source, copies = (self.indptr, self.indices, self.values), (indices, values)
-        for array in copies:  # new pages are had ten times as fast before there are threads
+        for array in (indices, values):  # new pages: ten times as fast before there are threads
             array[::PAGE] = 0
-        parts = (share_of(len(numbers), threads, part) for part in range(threads))
-        side_by_side(
-            (
-                partial(gather_rows, *source, numbers[begin:end], indptr[begin:end], *copies)
-                for begin, end in parts
-            ),
-            threads,
-        )
+
+        def copy(begin: int, end: int) -> None:
+            chosen = numbers[begin:end], indptr[begin:end]
+            gather_rows(self.indptr, self.indices, self.values, *chosen, indices, values)
+
+        in_shares(copy, len(numbers), threads)
         return indptr, indices, values
 
     def narrowed(self, columns: int) -> "Rows":

@@ -15,7 +15,7 @@ from hogwild.kernels import linear as kernels
 from hogwild.kernels import rows as row_kernels
 from hogwild.problems import losses, schedules
 from hogwild.problems.rate_search import best_rate
-from hogwild.threads import share_of, side_by_side
+from hogwild.threads import in_shares, side_by_side
 
 NONZEROS = 1_000_000  # about, in the sample
 COMPARED = 8  # one in so many of all rows, at most, is in the sample that weights are compared on
@@ -62,7 +62,6 @@ class Sample:
         self._data = indptr, indices, values, targets[chosen]
         self._size = len(chosen)
         self._compared = min(self._size, max(TRIED // COMPARED, size // COMPARED))
-        self._config = config
         self._l2 = float(config.l2 or 0.0)
         self._loss = losses.code(config.loss_name)
         self._schedule = schedules.code(str(config.schedule))
@@ -70,39 +69,31 @@ class Sample:
 
     def points(self, candidates: Sequence[Candidate], threads: int) -> list[Point]:
         """What is known of some weights; so many threads find it out side by side."""
-        size = self._compared
+        weights = [some for some, _, _ in candidates]
         intercepts = [intercept for _, intercept, _ in candidates]
-        out = np.empty((len(candidates), size))
-        weights = side_by_side((partial(self._held, some) for some, _, _ in candidates), threads)
-        parts = (share_of(size, threads, part) for part in range(threads))
-        side_by_side(
-            (
-                partial(self._look, begin, end, weights, intercepts, out[:, begin:end])
-                for begin, end in parts
-            ),
-            threads,
-        )
+        if self._used is not None:
+            weights = side_by_side(
+                (partial(np.take, some, self._used) for some in weights), threads
+            )
+        look = partial(self._losses, weights, intercepts)
+        losses_of_each = np.concatenate(in_shares(look, self._compared, threads), axis=1)
         norms = [norm for _, _, norm in candidates]
-        return [Point(*point) for point in zip(out, norms, strict=True)]
+        return [Point(*point) for point in zip(losses_of_each, norms, strict=True)]
 
-    def _held(self, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Of some weights, those of the columns of the sample."""
-        return weights if self._used is None else weights.take(self._used)
-
-    def _look(
+    def _losses(
         self,
-        begin: int,
-        end: int,
         weights: list[npt.NDArray[np.float32]],
         intercepts: list[np.float32],
-        out: npt.NDArray[np.float64],
-    ) -> None:
-        """Finds the losses of some rows, for each of some weights."""
+        begin: int,
+        end: int,
+    ) -> npt.NDArray[np.float64]:
+        """The losses of some rows, a line for each of some weights."""
         more = kernels.POINTS - len(weights)  # which are not looked at
         points = tuple(weights + more * weights[:1]), tuple(intercepts + more * intercepts[:1])
-        found = np.empty(out.size)
-        kernels.losses_of(self._data, begin, end, *points, len(weights), self._loss, found)
-        out[:] = found.reshape(out.shape)
+        found = np.empty((len(weights), end - begin))
+        flat = found.reshape(-1)
+        kernels.losses_of(self._data, begin, end, *points, len(weights), self._loss, flat)
+        return found
 
     def sure_gain(self, present: Point, other: Point, doubt: float = DOUBT) -> float:
         """By how much the objective is lower at another point, less what may well be chance."""
@@ -146,9 +137,8 @@ class Sample:
         how = self._loss, FETCHING, plan
         order = np.arange(count, dtype=np.uint32)
         kernels.try_out(self._data, order, how, PIECES, tuple(room.arrays))
-        found = np.empty((2, size - judged))
         points = [weights, mean], [intercept[0], mean_intercept[0]]
-        self._look(judged, size, *points, found)
+        found = self._losses(*points, judged, size)
         penalties = [0.5 * self._l2 * float(kernels.squared_norm(some)) for some in points[0]]
         with np.errstate(all="ignore"):  # where it diverges
             objectives = found.mean(axis=1) + penalties
