@@ -88,7 +88,7 @@ print(cache_folder(), *digests())
     folder, *found = told.stdout.split()
     assert found == digests()
     if compiled == "anew":
-        assert list(tmp_path.rglob("*learn*.nbc"))
+        assert list(tmp_path.rglob("learn-*.kernel"))
     assert (folder == str(cache_folder())) == (compiled == "before")
 
 

@@ -65,9 +65,9 @@ def _cache() -> dict[str, Any]:
     from hogwild.kernels.compile import cache_folder
 
     folder = cache_folder()
-    files = [] if folder is None else [file for file in folder.rglob("*") if file.is_file()]
+    files = [] if folder is None else list(folder.glob("*.kernel"))
     return {
         "folder": None if folder is None else str(folder),
-        "kernels": sum(file.suffix == ".nbc" for file in files),
+        "kernels": len(files),
         "bytes": sum(file.stat().st_size for file in files),
     }

@@ -1,17 +1,25 @@
-"""Compiling: once per machine, when first used, kept in a folder that the sources name.
+"""Compiling: once per machine, when first used, kept in a file of its own for each kernel.
 
-numba's own cache does not notice when a callee in another file changes. Here the folder's name
-is a hash of all the sources that kernels are made from, so a change is a new folder.
+The file's name holds a fingerprint of all that the machine code is made from: the bytecode of the
+function and of everything that it reaches, the signature, numba, Python and the processor. A
+changed comment recompiles nothing, a changed callee in another file recompiles what calls it, and
+two processes that compile two kernels at once cannot mix them up: numba's own cache keeps one index
+for all closures of a factory.
 """
 
 import hashlib
+import importlib
 import os
+import pickle
+import secrets
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 import numba
@@ -23,9 +31,7 @@ from hogwild.interrupt import Interrupt
 F = TypeVar("F", bound=Callable[..., Any])
 
 _COMPILING = threading.Lock()
-
-PACKAGE = Path(__file__).resolve().parent.parent
-SOURCES = ("kernels", "problems")
+_DIGEST = 32  # bytes of a SHA-256, which come first in a kernel's file
 
 # All of `fastmath` but the promises that no NaN and no infinity occur: overflow must stay visible.
 FAST = {"reassoc", "contract", "arcp", "nsz"}
@@ -47,7 +53,7 @@ def one_of(functions: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
     """One function of (number, arguments...) that calls the function with that number.
 
     It is compiled into a kernel as a chain of comparisons, which the processor predicts: one kernel
-    serves every loss and every schedule, at the speed of a kernel for each.
+    serves every schedule, at the speed of a kernel for each.
     """
     chain = functions[-1]
     for number in range(len(functions) - 2, -1, -1):
@@ -78,41 +84,27 @@ def _either(number: int, function: Any, otherwise: Any, last: bool) -> Callable[
 @cache
 def cache_folder() -> Path | None:
     """Where compiled kernels are kept, or None where no such folder can be written to."""
-    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
-    for room in SOURCES:
-        for source in sorted((PACKAGE / room).glob("*.py")):
-            digest.update(source.read_bytes())
     try:
         base = numba_config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        folder = Path(base) / "hogwild" / f"kernels-{digest.hexdigest()[:16]}"
+        folder = Path(base) / "hogwild" / "kernels"
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError):  # RuntimeError: nobody knows of a home
         return None
     return folder if os.access(folder, os.W_OK) else None
 
 
-@contextmanager
-def _caching_in(folder: Path) -> Iterator[None]:
-    """numba's folder is a global setting: ours only while ours is compiled."""
-    with _COMPILING:
-        before = numba_config.CACHE_DIR
-        numba_config.CACHE_DIR = str(folder)
-        try:
-            yield
-        finally:
-            numba_config.CACHE_DIR = before
-
-
 class Kernel:
-    """A function with one signature, compiled or loaded from the cache when it is first called."""
+    """A function with one signature, compiled or loaded from its file when it is first called."""
 
-    def __init__(self, function: Callable[..., Any], signature: Any, fast: bool) -> None:
+    def __init__(
+        self, function: Callable[..., Any], signature: Any, fast: bool = True, name: str = ""
+    ) -> None:
         self.function = function
         self.signature = signature
         self.fast = fast
         self._compiled: Any = None
         self.__doc__ = function.__doc__
-        self.__name__ = function.__name__
+        self.__name__ = name or function.__name__
 
     @property
     def compiled(self) -> Any:
@@ -124,6 +116,16 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         return self.compiled(*arguments)
 
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all that the machine code is made from."""
+        made_from = hashlib.sha256()
+        for part in (_system(), repr(self.signature), repr(self.fast)):
+            made_from.update(part.encode())
+        for piece in _pieces(self.function, set()):
+            made_from.update(piece)
+        return made_from.hexdigest()[:24]
+
     def _compile(self) -> Any:
         # An exception that comes while LLVM is at work can be lost in one of its callbacks
         with Interrupt() as interrupt:
@@ -133,15 +135,109 @@ class Kernel:
         return compiled
 
     def _made(self) -> Any:
-        options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+        # Without numba's memory manager: kernels allocate nothing, and counting references of
+        # arrays takes up to a fifth of the time
+        options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
         if self.fast:
             options["fastmath"] = FAST
-        folder = cache_folder()
-        if folder is not None:
-            # A full disk or a damaged file there, of whatever kind: then without the folder
-            with suppress(Exception), _caching_in(folder):
-                return numba.njit(self.signature, cache=True, **options)(self.function)
-        return numba.njit(self.signature, **options)(self.function)
+        with _COMPILING:
+            dispatcher = numba.njit(**options)(self.function)
+            folder = cache_folder()
+            if folder is not None:
+                dispatcher._cache = _File(folder / f"{self.__name__}-{self.fingerprint}.kernel")
+            dispatcher.compile(self.signature)
+            dispatcher.disable_compile()
+        return dispatcher
+
+
+class _File:
+    """What numba's dispatcher asks of a cache, for one kernel.
+
+    A file that is damaged or cannot be read counts as not there, and is written again.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.cache_path = str(path.parent)
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        """The compiled function, or None."""
+        context.refresh()
+        try:
+            data = self._path.read_bytes()
+        except OSError:
+            return None
+        if hashlib.sha256(data[_DIGEST:]).digest() != data[:_DIGEST]:
+            return None
+        with suppress(Exception):  # of whatever kind: then it is compiled again
+            rebuild = importlib.import_module("numba.core.compiler").CompileResult._rebuild
+            return rebuild(context, *pickle.loads(data[_DIGEST:]))
+        return None
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        """Writes the compiled function; where the disk is full, there is none."""
+        from numba.core.serialize import dumps
+
+        beside = self._path.with_suffix(f".{secrets.token_hex(4)}")
+        try:
+            data = dumps(compiled._reduce())
+            beside.write_bytes(hashlib.sha256(data).digest() + data)
+            beside.replace(self._path)
+        except OSError:
+            beside.unlink(missing_ok=True)
+
+
+@cache
+def _system() -> str:
+    from numba.core.registry import cpu_target
+
+    processor = cpu_target.target_context.codegen().magic_tuple()
+    # What this module teaches numba's operators is reached by no name
+    vectors = Path(__file__).with_name("vectors.py").read_text()
+    return f"{numba.__version__} {sys.version} {processor} {vectors}"
+
+
+def _pieces(thing: Any, seen: set[int]) -> Iterator[bytes]:
+    """All that a function is made of: bytecode, constants, and what its names stand for."""
+    if isinstance(thing, FunctionType):
+        if id(thing) in seen:
+            return
+        seen.add(id(thing))
+    label, parts = _label_and_parts(thing)
+    yield label.encode()
+    for part in parts:
+        yield from _pieces(part, seen)
+
+
+def _label_and_parts(thing: Any) -> tuple[str, Sequence[Any]]:
+    kind = type(thing).__name__
+    if isinstance(thing, FunctionType):
+        cells = [cell.cell_contents for cell in thing.__closure__ or ()]
+        known = thing.__globals__
+        named = [known[name] for name in _names(thing.__code__) if name in known]
+        return kind, [thing.__code__, thing.__defaults__, *cells, *named]
+    if isinstance(thing, CodeType):
+        return thing.co_code.hex(), (thing.co_names, thing.co_consts)
+    if isinstance(thing, tuple | list | frozenset):
+        parts = sorted(thing, key=repr) if isinstance(thing, frozenset) else thing
+        return f"{kind} of {len(thing)}", parts
+    if isinstance(thing, ModuleType):
+        if thing.__name__.startswith("hogwild"):
+            raise TypeError(f"a kernel may not reach into {thing.__name__}: import the name itself")
+        return thing.__name__, ()
+    if hasattr(thing, "_defn"):  # an intrinsic of numba's: what emits it
+        return kind, [thing._defn]
+    if is_dataclass(thing) and not isinstance(thing, type):
+        return kind, [getattr(thing, field.name) for field in fields(thing)]
+    if isinstance(thing, type) or callable(thing):
+        return f"{thing.__module__} {getattr(thing, '__qualname__', thing)}", ()
+    return f"{kind} {thing!r}", ()
+
+
+def _names(code: CodeType) -> list[str]:
+    """The global names that some code and the functions within it use."""
+    inner = [_names(part) for part in code.co_consts if isinstance(part, CodeType)]
+    return [*code.co_names, *(name for names in inner for name in names)]
 
 
 def ready(*kernels: Kernel) -> None:

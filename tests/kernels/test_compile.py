@@ -1,0 +1,115 @@
+"""Compiled kernels are kept in files of their own, and each is the one that was asked for."""
+
+import os
+import subprocess
+import sys
+import types as python_types
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba import types
+
+from hogwild.kernels import compile as compiling
+from hogwild.kernels.compile import Kernel, inline
+
+SOURCE = """
+from hogwild.kernels.compile import inline
+
+@inline
+def callee(x):
+    return x + {added}  # {comment}
+
+def kernel(x):
+    return callee(x) * {factor}
+"""
+
+VARIANTS = """
+import sys
+from numba import types
+from hogwild.kernels.compile import Kernel
+
+def adder(constant):
+    def add(x):
+        return x + constant
+    return Kernel(add, types.float64(types.float64))
+
+for constant in map(float, sys.argv[1:]):
+    made = adder(constant)
+    print(made(0.0) == constant, sum(made.compiled.stats.cache_hits.values()))
+"""
+
+
+def made_of(added: str = "1.0", factor: str = "2.0", comment: str = "", **kernel: bool) -> Kernel:
+    """A kernel of its own module, with a callee."""
+    module = python_types.ModuleType("made")
+    exec(SOURCE.format(added=added, factor=factor, comment=comment), module.__dict__)
+    return Kernel(module.kernel, types.float64(types.float64), **kernel)
+
+
+@pytest.mark.parametrize("change", [{"added": "1.5"}, {"factor": "3.0"}, {"fast": False}])
+def test_what_changes_the_machine_code_changes_the_fingerprint(change):
+    assert made_of(**change).fingerprint != made_of().fingerprint
+
+
+def test_a_comment_does_not():
+    assert made_of(comment="says more").fingerprint == made_of().fingerprint
+
+
+def test_kernels_that_differ_in_what_they_enclose_have_other_fingerprints():
+    def made(constant):
+        @inline
+        def inner(x):
+            return x * constant
+
+        def outer(x):
+            return inner(x) + 1.0
+
+        return Kernel(outer, types.float64(types.float64))
+
+    assert made(2.0).fingerprint == made(2.0).fingerprint != made(3.0).fingerprint
+
+
+def test_a_kernel_that_reaches_into_a_module_of_ours_is_refused():
+    reaching = Kernel(lambda x: compiling.kernel, types.float64(types.float64))
+    with pytest.raises(TypeError, match="import the name itself"):
+        _ = reaching.fingerprint
+
+
+def run_variants(folder: Path, *constants: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", VARIANTS, *constants],
+        env=os.environ | {"XDG_CACHE_HOME": str(folder)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def lines(process: "subprocess.Popen[str]") -> list[str]:
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0
+    return output.splitlines()
+
+
+def test_two_processes_that_compile_two_kernels_at_once_each_get_their_own(tmp_path):
+    orders = ("1", "2", "3", "4"), ("4", "3", "2", "1")
+    for found in [run_variants(tmp_path, *order) for order in orders]:
+        assert all(line.startswith("True") for line in lines(found))
+    # A fresh process finds them all, and they are right
+    assert lines(run_variants(tmp_path, *orders[0])) == 4 * ["True 1"]
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:99] + b"?" * 50])
+def test_a_damaged_file_is_written_again(tmp_path, damage):
+    lines(run_variants(tmp_path, "7"))
+    (file,) = tmp_path.rglob("*.kernel")
+    whole = file.read_bytes()
+    file.write_bytes(damage(whole))
+    assert lines(run_variants(tmp_path, "7")) == ["True 0"]
+    assert lines(run_variants(tmp_path, "7")) == ["True 1"]
+    assert [kept.name for kept in file.parent.iterdir()] == [file.name]
+
+
+def test_without_a_folder_kernels_are_compiled_all_the_same(monkeypatch):
+    monkeypatch.setattr(compiling, "cache_folder", lambda: None)
+    assert made_of()(np.float64(3)) == 8.0
