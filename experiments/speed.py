@@ -26,9 +26,11 @@ from experiments import report
 from experiments.optimum import optimum
 from hogwild import Config, HogwildClassifier, HogwildError, Rows
 from hogwild.data.synthetic import rcv1
+from hogwild.kernels.views import Clock, Span, Stored, view
+from hogwild.loops.shared import shared_loop
 from hogwild.parallel.memory import shared_arrays
 from hogwild.problems.linear import LinearProblem
-from hogwild.problems.schedules import Clock
+from hogwild.problems.problem import Share
 
 try:
     from sklearn.linear_model import SGDClassifier
@@ -148,12 +150,17 @@ class Kernel:
 
     def __init__(self, rows: Rows, loss: str) -> None:
         config = Config.of({"task": TASKS[loss], "l2": L2, "average": False})
-        self._problem = LinearProblem(rows, None, config)
-        self._problem.prepare()
-        self._weights = shared_arrays(self._problem.shared())
+        problem = self._problem = LinearProblem(rows, None, config)
+        problem.prepare()
+        self._kernel = shared_loop(problem.step)
+        self._weights = shared_arrays(problem.shared())
+        stored, bias = self._weights["stored"], np.zeros(problem.width, np.float32)
+        state = self._weights["row_state"]
+        self._stored = view(Stored, stored, stored, bias, bias, state)
         self._order = np.empty(len(rows), np.uint32)
-        self._eta0 = self._problem.find_rate()
+        self._eta0 = problem.find_rate()
         self._epochs = 0
+        self.epoch()  # compiled, and the weights are there
 
     def epoch(self) -> float:
         """Seconds that the kernel takes for one more epoch."""
@@ -161,9 +168,19 @@ class Kernel:
         done = self._epochs * size
         self._epochs += 1
         problem.shuffle(self._order, 0, self._epochs)
-        clock = Clock(done, done, 1, self._eta0)
-        elapsed = timed(lambda: problem.learn(self._weights, self._order, 0, size, clock))
-        problem.settle(self._weights, problem.left(done + size, done, self._eta0), None, 0, 1)
+        given = (
+            problem.rows,
+            self._order,
+            problem.own(),
+            problem.shape(0, 1),
+            problem.plan(Share(self._epochs, 0, 1, done, self._eta0)),
+            problem.fetching(shared=False),
+            view(Span, 0, size),
+            self._stored,
+            view(Clock, done, 1),
+        )
+        elapsed = timed(lambda: self._kernel(*given))
+        problem.finish(self._weights, problem.scale(done + size, done, self._eta0), None, 0, 1)
         return elapsed
 
 

@@ -49,7 +49,7 @@ def schedule_names(family: str | None = None) -> list[str]:
 
 
 def strategy_names(family: str | None = None) -> list[str]:
-    from hogwild.parallel.strategies import AUTO, STRATEGIES
+    from hogwild.loops.strategies import AUTO, STRATEGIES
 
     rows = [AUTO, *(name for name, strategy in STRATEGIES.items() if strategy.rows)]
     blocks = [AUTO, *(name for name, strategy in STRATEGIES.items() if strategy.blocks)]
@@ -57,7 +57,7 @@ def strategy_names(family: str | None = None) -> list[str]:
 
 
 def _deterministic(strategy: str) -> bool:
-    from hogwild.parallel.strategies import AUTO, STRATEGIES
+    from hogwild.loops.strategies import AUTO, STRATEGIES
 
     return strategy == AUTO or STRATEGIES[strategy].deterministic
 

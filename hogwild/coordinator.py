@@ -3,6 +3,7 @@
 import time
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, pairwise
 from typing import Any
 
@@ -14,27 +15,26 @@ from hogwild.errors import DivergenceError, HogwildWarning, WorkerError
 from hogwild.interrupt import Interrupt
 from hogwild.kernels.checks import first_bad_value
 from hogwild.kernels.compile import ready
+from hogwild.loops.choice import choose
+from hogwild.loops.shared import FEWEST
+from hogwild.loops.strategies import STRATEGIES, Workers
+from hogwild.loops.worker import Learned
 from hogwild.machine import usable_cores
 from hogwild.parallel import pool, processes
-from hogwild.parallel.choice import choose
 from hogwild.parallel.memory import Arrays, private_arrays
-from hogwild.parallel.row_worker import FEWEST
-from hogwild.parallel.strategies import STRATEGIES, Workers
 from hogwild.parallel.team import Alone, Control, Team, Threads, Tick
-from hogwild.parallel.worker import Learned, Part
-from hogwild.problems.problem import Problem
-from hogwild.problems.schedules import Clock
+from hogwild.problems.problem import Problem, Share
 from hogwild.trace import Row, Stopwatch
 from hogwild.trace import header as trace_header
 
-# Weights are kept divided by what the penalty has left of them; they are made whole before that
-# share gets smaller than this, which single precision bears easily
-LEAST_LEFT = 1e-12
+# Weights are stored divided by a scale; they are made whole before it gets smaller than this, which
+# single precision bears easily
+LEAST_SCALE = 1e-12
 LEAST_HURRIED = 0.75
 PATIENT_EPOCHS = 2  # epochs in a row without progress, before a run counts as converged
 RETRIES = 8  # smaller rates that are tried where one diverges and training starts over
 SMALLER = 16  # times, each of them
-SETTLED_PARTS = 8  # of the weights, that workers make whole side by side
+FINISHED_PARTS = 8  # of the weights, that workers make whole side by side
 HALVINGS = 24  # of the rate, where training goes back an epoch
 
 
@@ -131,7 +131,7 @@ class Run:
     def run(self) -> Result:
         """Trains until there is a reason to stop."""
         self.problem.prepare()
-        ready(*self._kind.kernels())
+        ready(*self._kind.kernels(self.problem))
         self._clock.start()
         self._eta0 = self._first_rate()
         self._rate_seconds = self._clock.seconds
@@ -159,18 +159,25 @@ class Run:
     def _gather_team(self) -> None:
         """Gets workers and memory."""
         strategy = self._choice.strategy
-        wanted = Workers.arrays(self.problem, strategy, self.workers)
+        wanted = self.problem.shared() | self._kind.arrays(self.problem, self.workers)
         self._kind.prepare(self.problem)
         self._own_time = self.workers if self._kind.own_time else 1
         forks = self.config.backend == "process" and processes.available()
         if self.workers > 1 and forks:
-            crew = pool.crew(self.problem, strategy, wanted, self.workers)
-            self._team, self._control, self._shared = crew, crew.control, crew.shared
+            kernels = {*self.problem.kernels(), *self._kind.kernels(self.problem)}
+            job = pool.Job(
+                partial(Workers, self.problem, strategy),
+                wanted,
+                kernels,
+                self._kind.need_not_be_zeroed,
+            )
+            hired = pool.hire(job, self.workers)
+            self._team, self._control, self._shared = hired, hired.control, hired.shared
             return
         arrays = private_arrays(wanted | Control.arrays(self.workers))
         self._shared = {name: arrays[name] for name in wanted}
         self._control = Control(arrays, self.workers)
-        work = Workers(self.problem, self._shared, self._control, strategy)
+        work = Workers(self.problem, strategy, self._shared, self._control)
         self._team = (Threads if self.workers > 1 else Alone)(work, self._control)
 
     def _first_rate(self) -> float:
@@ -279,20 +286,20 @@ class Run:
         self._clock.start()
         for number in range(parts):
             share = number / parts, (number + 1) / parts
-            online += self._learn_part(Part(self._epoch, *share, self._done, eta0))
+            online += self._learn_share(Share(self._epoch, *share, self._done, eta0))
             if self._control.stopped:
                 break
         self._clock.stop()
         return online
 
-    def _learn_part(self, part: Part) -> float:
+    def _learn_share(self, share: Share) -> float:
         self._whole = False
         interrupt = Interrupt(self._control.stop)
-        answers = self._do("learn", interrupt, self._tick, part)
+        answers = self._do("learn", interrupt, self._tick, share)
         with interrupt, np.errstate(over="ignore", invalid="ignore"):  # told by `_check_sound`
             self._count_time(answers)
             self._tell_if_alone(answers)
-            self._settle(part, interrupt)
+            self._finish(share, interrupt)
             self._whole = True
         if interrupt.happened:
             raise KeyboardInterrupt
@@ -306,30 +313,30 @@ class Run:
         with interrupt:
             return self._team.run(command, *arguments, tick=tick)
 
-    def _settle(self, part: Part, interrupt: Interrupt) -> None:
+    def _finish(self, share: Share, interrupt: Interrupt) -> None:
         """Counts the steps that were done, makes the weights whole, and chooses what to take."""
         problem, stopped = self.problem, self._control.stopped
         done = self._done + self._control.steps()
-        at_end = bool(problem.moments) and (part.end == 1 or stopped)
+        at_end = bool(problem.snapshots) and (share.end == 1 or stopped)
         moments = self._control.moments() if at_end else None
-        left = self._left(done, part.eta0)
-        if problem.settles_together:
+        scale = self._scale(done, share.eta0)
+        if problem.finishes_together:
             # In as many parts for any number of workers: sums are to be the same
-            answers = self._do("settle", interrupt, _nothing, left, moments, SETTLED_PARTS)
+            answers = self._do("finish", interrupt, _nothing, scale, moments, FINISHED_PARTS)
             found = list(chain.from_iterable(answers))
             if stopped:
                 self._control.stop()
         else:
-            found = [problem.settle(self._shared, left, moments, 0, 1)]
+            found = [problem.finish(self._shared, scale, moments, 0, 1)]
         if moments is not None:
-            first = part.epoch == 1
+            first = share.epoch == 1
             problem.choose(self._shared, np.sum(found, axis=0), first, self._threads)
         self._done = done
 
-    def _left(self, done: int, eta0: float) -> float:
-        """The share of the present weights that the penalty will have left."""
+    def _scale(self, done: int, eta0: float) -> float:
+        """What the present weights will be multiplied by."""
         each = self._own_time
-        return self.problem.left(done // each, self._done // each, eta0)
+        return self.problem.scale(done // each, self._done // each, eta0)
 
     def _count_time(self, answers: list[Learned]) -> None:
         """Adds to where the time of the epoch went, for each worker on average."""
@@ -354,15 +361,15 @@ class Run:
     def _parts(self, eta0: float) -> int:
         """In how many parts an epoch goes, so that the penalty leaves enough of the weights."""
         units = self.problem.units
-        end = Clock(self._done + units, self._done, self.workers, eta0)
         # Where the penalty is too quick for workers to look at each other, they wait for each other
         guesses = self.workers > 1 and not self._strategy.deterministic
-        hurried = guesses and self.problem.pace(end) < FEWEST * self.workers
-        least = LEAST_HURRIED if hurried else LEAST_LEFT
+        hurried = (
+            guesses and self.problem.steady_steps(self._done + units, eta0) < FEWEST * self.workers
+        )
+        least = LEAST_HURRIED if hurried else LEAST_SCALE
         parts = 1
         while parts < units:
-            left = self._left(self._done + -(-units // parts), eta0)
-            if left >= least:
+            if self._scale(self._done + -(-units // parts), eta0) >= least:
                 break
             parts *= 2
         return parts

@@ -12,7 +12,7 @@ from hogwild.kernels.rows import gather_rows
 from hogwild.threads import in_shares
 
 if TYPE_CHECKING:
-    from hogwild.data.statistics import Heat
+    from hogwild.data.statistics import Frequency
 
 PAGE = 1024  # 4-byte numbers, in the smallest pages of memory
 MOST_COLUMNS = 2**32
@@ -124,11 +124,11 @@ class Rows:
         )
 
     @cached_property
-    def heat(self) -> "Heat":
-        """Which columns are common; see `hogwild.data.statistics.heat`."""
-        from hogwild.data.statistics import heat
+    def frequency(self) -> "Frequency":
+        """Which columns are frequent; see `hogwild.data.statistics.frequency`."""
+        from hogwild.data.statistics import frequency
 
-        return heat(self)
+        return frequency(self)
 
     def targets(self, labels: Labels | None = None) -> npt.NDArray[np.float32]:
         """The labels as float32 -1 and +1, by this data's own two labels or by a model's."""

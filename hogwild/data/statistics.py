@@ -56,8 +56,8 @@ class Sharing:
     reason: str
 
 
-class Heat(NamedTuple):
-    """Columns, the commonest first, and the means over rows of their values' sizes and squares."""
+class Frequency(NamedTuple):
+    """Columns, the most frequent first; means over rows of their values' sizes and squares."""
 
     columns: npt.NDArray[np.uint32]
     means: npt.NDArray[np.float64]
@@ -178,7 +178,7 @@ def sharing(rows: Rows, sample: int = 2000) -> Sharing:
     return Sharing(share, pays, reason)
 
 
-def heat(rows: Rows, sample: int = 2000) -> Heat:
+def frequency(rows: Rows, sample: int = 2000) -> Frequency:
     """The columns that up to `sample` rows hold, the commonest first."""
     picked = _sampled_rows(rows, sample)
     at = _places(rows, picked)
@@ -190,7 +190,7 @@ def heat(rows: Rows, sample: int = 2000) -> Heat:
         np.bincount(columns, sizes**power, minlength=1)[order] / max(1, len(picked))
         for power in (1, 2)
     )
-    return Heat(order.astype(np.uint32), means, squares)
+    return Frequency(order.astype(np.uint32), means, squares)
 
 
 def _holders(rows: Rows) -> npt.NDArray[np.uint32]:

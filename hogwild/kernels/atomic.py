@@ -6,17 +6,36 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 from hogwild.kernels.compile import inline, kernel
-from hogwild.kernels.primitives import U, writable
+from hogwild.kernels.primitives import U, operation, writable
 
 SLOT = U(8)  # 64-bit words from one worker's counter to the next: a cache line each
 LOOKS = 4_000_000  # at a word, a millisecond or so, before others are looked after
 YIELD = 8192  # looks, some microseconds, after which whoever else wants the core gets it
 
 
-@intrinsic
+# What these operations mean where nobody else is at work
+
+
+def _replace_if(array: Any, index: Any, old: Any, new: Any) -> bool:
+    same = bool(array[index] == old)
+    if same:
+        array[index] = new
+    return same
+
+
+def _add_to(array: Any, index: Any, amount: Any) -> Any:
+    before = int(array[index])
+    array[index] += amount
+    return before
+
+
+def _write_now(array: Any, index: Any, word: Any) -> None:
+    array[index] = word
+
+
+@operation(_replace_if)
 def replace_if(typing_context, array, index, old, new):  # type: ignore[no-untyped-def]
     """Writes `new` to array[index] if `old` stands there; tells whether it did. One step."""
 
@@ -30,7 +49,7 @@ def replace_if(typing_context, array, index, old, new):  # type: ignore[no-untyp
     return types.boolean(array, types.uintp, types.int64, types.int64), emit
 
 
-@intrinsic
+@operation(_add_to)
 def add_to(typing_context, array, index, amount):  # type: ignore[no-untyped-def]
     """Adds to array[index], and tells what stood there before. One step."""
 
@@ -42,7 +61,7 @@ def add_to(typing_context, array, index, amount):  # type: ignore[no-untyped-def
     return types.int64(array, types.uintp, types.int64), emit
 
 
-@intrinsic
+@operation(lambda array, index: array[index])
 def read_now(typing_context, array, index):  # type: ignore[no-untyped-def]
     """What stands at array[index] now, and all that its writer had written before."""
 
@@ -53,7 +72,7 @@ def read_now(typing_context, array, index):  # type: ignore[no-untyped-def]
     return types.int64(array, types.uintp), emit
 
 
-@intrinsic
+@operation(_write_now)
 def write_now(typing_context, array, index, word):  # type: ignore[no-untyped-def]
     """Writes array[index]; whoever reads it sees all that was written before."""
 
@@ -65,7 +84,7 @@ def write_now(typing_context, array, index, word):  # type: ignore[no-untyped-de
     return types.void(array, types.uintp, types.int64), emit
 
 
-@intrinsic
+@operation(lambda: None)
 def let_others_go(typing_context):  # type: ignore[no-untyped-def]
     """Gives the core to whoever else wants it (the system's `sched_yield`)."""
 

@@ -130,8 +130,8 @@ def learner(width: int, loss: int, weighted: bool, bounded: bool) -> Kernel:  # 
                 # The four numbers are: bias and rate of the user, bias and rate of the item
                 side = joined(load(user_sides, U(2) * user, 2), load(item_sides, U(2) * item, 2))
                 score = this_dot + (lane(side, 0) + lane(side, 2) + mean)
-                sum_of_losses += factor_value_of(loss, score, value)
-                slope = np.float32(factor_slope_of(loss, score, value))
+                sum_of_losses += factor_value_of(loss, score, value, 0.0)
+                slope = np.float32(factor_slope_of(loss, score, value, 0.0))
                 rates = odd_lanes(side)
                 slower = min(growth * slope * slope, HALF)
                 if weighted:
@@ -199,7 +199,7 @@ def evaluator(width: int, loss: int) -> Kernel:
                         * load(items, U(width) * item + part, at_once)
                     )
                 score = dot + (user_sides[U(2) * user] + item_sides[U(2) * item] + mean)
-                losses += factor_value_of(loss, score, value)
+                losses += factor_value_of(loss, score, value, 0.0)
                 expected, given = np.float64(score), np.float64(value)
                 if loss == LOGISTIC:  # a probability, of what is 0 or 1
                     expected, given = 1.0 / (1.0 + np.exp(-expected)), 0.5 * (given + 1.0)

@@ -1,15 +1,16 @@
-"""Sparse rows, copied, and renumbered to the columns that occur."""
+"""Sparse rows: the arithmetic of one of them, fetching them into the cache, and copies of some."""
 
 from typing import Any
 
 import numpy as np
 from numba import types
 
-from hogwild.kernels.compile import kernel
+from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.primitives import (
+    LINE,
     U,
-    fetch_stretch,
     ones_in,
+    prefetch,
     readonly,
     trailing_zeros,
     writable,
@@ -17,6 +18,65 @@ from hogwild.kernels.primitives import (
 
 AHEAD = U(8)  # rows, that are fetched into the cache
 WORD = U(64)  # columns to a word of bits
+
+
+@inline
+def dot_with(rows: Any, row: Any, weights: Any) -> Any:
+    """The inner product of a row and some weights, one for each column."""
+    dot = np.float32(0)
+    for k in range(U(rows.starts[row]), U(rows.starts[row + U(1)])):
+        dot += weights[rows.columns[k]] * rows.values[k]
+    return dot
+
+
+@inline
+def add_to_columns(rows: Any, row: Any, factor: Any, weights: Any) -> None:
+    """weights <- weights + factor * row."""
+    for k in range(U(rows.starts[row]), U(rows.starts[row + U(1)])):
+        weights[rows.columns[k]] += factor * rows.values[k]  # races where shared: may get lost
+
+
+@inline
+def fetch_row(columns: Any, values: Any, begin: Any, end: Any, lines: Any) -> None:
+    """Asks for all cache lines of a row; the last one separately, as rows begin anywhere in a line.
+
+    At least so many `lines` are asked for, some of them again: where rows differ in length, the
+    processor would mispredict the end of a loop, which costs more.
+    """
+    last = end - U(1)
+    k = begin
+    for _ in range(lines):
+        place = min(k, last)
+        prefetch(columns, place)
+        prefetch(values, place)
+        k += LINE
+    while k < end:
+        prefetch(columns, k)
+        prefetch(values, k)
+        k += LINE
+    prefetch(columns, last)
+    prefetch(values, last)
+
+
+@inline
+def fetch_ahead(rows: Any, order: Any, i: Any, fetching: Any, targets: Any) -> None:
+    """Asks for the row that comes so many places after order[i], and for the start of a later one.
+
+    There are so many numbers in `targets` for each row.
+    """
+    last = U(order.size) - U(1)
+    prefetch(rows.starts, U(order[min(i + U(2) * fetching.ahead, last)]))
+    row = U(order[min(i + fetching.ahead, last)])
+    prefetch(rows.targets, targets * row)
+    begin, end = U(rows.starts[row]), U(rows.starts[row + U(1)])
+    fetch_row(rows.columns, rows.values, begin, end, fetching.lines)
+
+
+@inline
+def fetch_weights(rows: Any, row: Any, weights: Any, width: Any) -> None:
+    """Asks for the first of the numbers that are stored for each of a row's columns."""
+    for k in range(U(rows.starts[row]), U(rows.starts[row + U(1)])):
+        prefetch(weights, width * U(rows.columns[k]))
 
 
 @kernel(
@@ -43,7 +103,7 @@ def gather_rows(
     last = U(chosen.size) - U(1)
     for i in range(U(0), U(chosen.size)):
         coming = U(chosen[min(i + AHEAD, last)])
-        fetch_stretch(indices, values, U(indptr[coming]), U(indptr[coming + U(1)]), U(0))
+        fetch_row(indices, values, U(indptr[coming]), U(indptr[coming + U(1)]), U(0))
         begin, end = U(indptr[U(chosen[i])]), U(indptr[U(chosen[i]) + U(1)])
         place = U(out_indptr[i])
         for k in range(begin, end):

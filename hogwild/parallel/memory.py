@@ -65,8 +65,8 @@ class Arena:
         """Bytes that it has."""
         return self._size
 
-    def arrays(self, wanted: Wanted, rough: Collection[str] = ()) -> Arrays:
-        """Arrays that take the place of those given out before; all but the rough ones are zero."""
+    def arrays(self, wanted: Wanted, unzeroed: Collection[str] = ()) -> Arrays:
+        """Arrays that take the place of those given out before; all but the `unzeroed` are zero."""
         size = size_of(wanted)
         if size > self._size:
             self._block = _claimed(size, self._grown, self._size)
@@ -76,7 +76,7 @@ class Arena:
         place = 0
         for name, one in wanted.items():
             end = place + _room(*one)
-            if name not in rough:
+            if name not in unzeroed:
                 used[place:end] = 0
             place = end
         self._used = max(size, self._used)

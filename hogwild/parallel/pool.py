@@ -1,9 +1,10 @@
 """Worker processes that are kept from one training to the next, so that the next begins at once.
 
 They are forked when they are first wanted, and have the data then without a copy. For a further
-training they are sent the problem; of its arrays they need only those that they do not have yet,
-which are copied into shared memory. They are forked anew where that is cheaper, or where another
-number of them is wanted. They end with the program, after some idle time, and with `close_pool`.
+job they are sent what makes their work; of its arrays they need only those that they do not have
+yet, which are copied into shared memory. They are forked anew where that is cheaper, or where
+another number of them is wanted. They end with the program, after some idle time, and with
+`close_pool`.
 """
 
 import atexit
@@ -12,8 +13,8 @@ import io
 import os
 import pickle
 import threading
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +24,7 @@ from hogwild.fingerprints import fingerprint
 from hogwild.kernels.compile import Kernel
 from hogwild.parallel.memory import Arena, Arrays, Wanted, shared_arrays, size_of
 from hogwild.parallel.processes import Processes
-from hogwild.parallel.strategies import STRATEGIES, Workers
-from hogwild.parallel.team import Control, Tick
-from hogwild.problems.problem import Problem
+from hogwild.parallel.team import Control, Tick, Work
 
 IDLE = 20.0  # seconds after which kept workers end
 SMALL = 1 << 16  # bytes: smaller arrays are sent with the problem
@@ -34,37 +33,50 @@ MOST_COPIED = 64 << 20  # bytes of data to copy; for more, forking anew takes le
 Data = dict[bytes, npt.NDArray[Any]]  # by fingerprint
 
 
-class Crew:
-    """The kept workers at work on one problem: a team."""
+class Job(NamedTuple):
+    """What workers are hired for.
 
-    def __init__(self, staff: "_Staff", shared: Arrays, kept: bool) -> None:
+    `make` makes the work of shared arrays and a control; it is sent to the workers, but for its
+    large arrays. Of the shared arrays that are wanted, some need not be zeroed.
+    """
+
+    make: Callable[[Arrays, Control], Work]
+    wanted: Wanted
+    kernels: set[Kernel]
+    need_not_be_zeroed: Collection[str]
+
+
+class Hired:
+    """The kept workers at work on one job: a team."""
+
+    def __init__(self, workers: "_Workforce", shared: Arrays, kept: bool) -> None:
         self.shared = shared
-        self.control = staff.control
-        self._staff = staff
+        self.control = workers.control
+        self._workers = workers
         self._kept = kept
 
     def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
         """Has every worker do the command; their answers by rank."""
-        return self._staff.run(command, *arguments, tick=tick)
+        return self._workers.run(command, *arguments, tick=tick)
 
     def close(self) -> None:
-        """Lets the workers go: to wait for the next crew, or to their end."""
+        """Lets the workers go: to wait for the next job, or to their end."""
         if self._kept:
-            _give_back(self._staff)
+            _give_back(self._workers)
         else:
-            self._staff.close()
+            self._workers.close()
 
 
-def crew(problem: Problem, strategy: str, wanted: Wanted, workers: int) -> Crew:
-    """So many workers, with the problem before them, and shared arrays."""
+def hire(job: Job, workers: int) -> Hired:
+    """So many workers that have begun on a job."""
     kept = _LOCK.acquire(blocking=False)  # else some other thread has the kept ones
     try:
-        staff, shared = _staff_for(problem, strategy, wanted, workers, kept)
+        found, shared = _workers_for(job, workers, kept)
     except BaseException:
         if kept:
             _LOCK.release()
         raise
-    return Crew(staff, shared, kept)
+    return Hired(found, shared, kept)
 
 
 def close_pool() -> None:
@@ -75,14 +87,14 @@ def close_pool() -> None:
     try:
         if _timer is not None:
             _timer.cancel()
-        staff, _kept, _timer = _kept, None, None
-        if staff is not None:
-            staff.close()
+        found, _kept, _timer = _kept, None, None
+        if found is not None:
+            found.close()
     finally:
         _LOCK.release()
 
 
-class _Staff:
+class _Workforce:
     """Some worker processes, the arrays that they have, and memory to share with them."""
 
     def __init__(self, workers: int, size: int, data: Data, kernels: set[Kernel]) -> None:
@@ -91,7 +103,7 @@ class _Staff:
         self._has = set(data)
         self._kernels = kernels
         self._sound = True  # no command was broken off
-        bench = _Bench(self._arena, data, self.control)
+        bench = _Place(self._arena, data, self.control)
         try:
             self._processes = Processes(bench, self.control)
         except BaseException:
@@ -99,7 +111,7 @@ class _Staff:
             raise
 
     def suits(self, workers: int, wanted: Wanted, data: Data, kernels: set[Kernel]) -> bool:
-        """Whether these workers can begin on a problem sooner than new ones."""
+        """Whether these workers can begin on a job sooner than new ones."""
         missing = self._missing(data)
         size = size_of(wanted | _places(missing))
         return (
@@ -111,15 +123,15 @@ class _Staff:
             and self._processes.all_live()
         )
 
-    def begin(self, packed: bytes, wanted: Wanted, data: Data, rough: Collection[str]) -> Arrays:
-        """Puts a problem before the workers; the arrays that it shares with them.
+    def begin(self, packed: bytes, wanted: Wanted, data: Data, unzeroed: Collection[str]) -> Arrays:
+        """Puts a job before the workers; the arrays that are shared with them.
 
-        The rough ones need not be zero. Where it fails, the workers are ended.
+        Some of these need not be zeroed. Where it fails, the workers are ended.
         """
         missing = self._missing(data)
         wanted = wanted | _places(missing)
         try:
-            shared = self._arena.arrays(wanted, rough)
+            shared = self._arena.arrays(wanted, unzeroed)
             for found, array in missing.items():
                 shared.pop(_place(found))[:] = array
             self.run("begin", packed, wanted, list(missing), tick=_nothing)
@@ -139,7 +151,7 @@ class _Staff:
         return answers
 
     def rest(self) -> bool:
-        """Has the workers forget their problem; whether they are fit for another."""
+        """Has the workers forget their job; whether they are fit for another."""
         if self._sound:
             with contextlib.suppress(WorkerError):
                 self.run("rest", tick=_nothing)
@@ -151,14 +163,14 @@ class _Staff:
         self._arena.close()
 
 
-class _Bench:
-    """A worker's place: what it has from its parent, and the problem that it is at."""
+class _Place:
+    """A worker's place: what it has from its parent, and the work that it is at."""
 
     def __init__(self, arena: Arena, data: Data, control: Control) -> None:
         self._arena = arena
         self._data = data
         self._control = control
-        self._work: Workers | None = None
+        self._work: Work | None = None
 
     def __call__(self, rank: int, command: str, arguments: tuple[Any, ...]) -> Any:
         if command == "begin":
@@ -173,52 +185,48 @@ class _Bench:
         self._work = None
         shared = self._arena.attach(wanted)
         data = self._data | {found: shared.pop(_place(found)) for found in missing}
-        problem, strategy = _unpacked(packed, data)
-        self._work = Workers(problem, shared, self._control, strategy)
+        make = _unpacked(packed, data)
+        self._work = make(shared, self._control)
 
 
 _LOCK = threading.Lock()  # held by whoever uses the kept workers
-_kept: _Staff | None = None
+_kept: _Workforce | None = None
 _timer: threading.Timer | None = None
 
 
-def _staff_for(
-    problem: Problem, strategy: str, wanted: Wanted, workers: int, kept: bool
-) -> tuple[_Staff, Arrays]:
-    """Workers that have begun on the problem: the kept ones if they suit, else new ones."""
+def _workers_for(job: Job, workers: int, kept: bool) -> tuple[_Workforce, Arrays]:
+    """Workers that have begun on the job: the kept ones if they suit, else new ones."""
     global _kept, _timer
-    packed, data = _packed((problem, strategy))
-    kind = STRATEGIES[strategy].workers(problem)
-    kernels = {*problem.kernels(), *kind.kernels()}
+    packed, data = _packed(job.make)
     if kept:
         if _timer is not None:
             _timer.cancel()
-        staff, _kept, _timer = _kept, None, None
-        if staff is not None and staff.suits(workers, wanted, data, kernels):
+        found, _kept, _timer = _kept, None, None
+        if found is not None and found.suits(workers, job.wanted, data, job.kernels):
             # They may have been ended by someone meanwhile
             with contextlib.suppress(WorkerError):
-                shared = staff.begin(packed, wanted, data, kind.rough)
-                _kept = staff
-                return staff, shared
-        elif staff is not None:
-            staff.close()
-    staff = _Staff(workers, size_of(wanted), data, kernels)
-    shared = staff.begin(packed, wanted, data, kind.rough)
+                shared = found.begin(packed, job.wanted, data, job.need_not_be_zeroed)
+                _kept = found
+                return found, shared
+        elif found is not None:
+            found.close()
+    found = _Workforce(workers, size_of(job.wanted), data, job.kernels)
+    shared = found.begin(packed, job.wanted, data, job.need_not_be_zeroed)
     if kept:
-        _kept = staff
-    return staff, shared
+        _kept = found
+    return found, shared
 
 
-def _give_back(staff: _Staff) -> None:
+def _give_back(found: _Workforce) -> None:
     global _kept, _timer
     try:
-        if staff.rest():
+        if found.rest():
             _timer = threading.Timer(IDLE, close_pool)
             _timer.daemon = True
             _timer.start()
         else:
             _kept = None
-            staff.close()
+            found.close()
     finally:
         _LOCK.release()
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.kernels import blocks as kernels
-from hogwild.kernels.linear import shuffle
+from hogwild.kernels.order import permute
 from hogwild.seeds import seed_of
 
 BANDS = 8
@@ -34,7 +34,7 @@ class Side:
         self.height = height
         self.strips = BANDS * -(-count // (BANDS * height))
         self.rows = np.empty(count, np.uint32)
-        shuffle(self.rows, 0, np.uint64(seed))
+        permute(self.rows, 0, np.uint64(seed))
         strip, within = np.divmod(self.rows, np.uint32(height))
         self.places = (strip << np.uint32(16)) | within
 

@@ -25,7 +25,7 @@ from hogwild.kernels.ratings import count_codes
 from hogwild.problems import losses
 from hogwild.problems.blocks import BANDS, Grid, Side, Sorting
 from hogwild.problems.factor_model import FactorModel
-from hogwild.problems.problem import Arrays, BlockProblem, Shown, Sums, Task
+from hogwild.problems.problem import Arrays, BlockPair, BlockProblem, Shown, Sums
 from hogwild.problems.scale import Scale
 from hogwild.problems.schedules import EPOCH_SCHEDULES
 from hogwild.seeds import seed_of
@@ -118,7 +118,7 @@ class FactorProblem(BlockProblem):
             scores = [self._scale.average or 1.0]
         else:
             scores = [self._scale.mean, self._scale.average]
-        return max(float(np.mean([value(score, given) for given in some])) for score in scores)
+        return max(float(np.mean([value(score, given, 0.0) for given in some])) for score in scores)
 
     def _first_penalty(self) -> float:
         """About that of the first factors, for each rating."""
@@ -401,7 +401,7 @@ class FactorProblem(BlockProblem):
 
     # What the workers ask
 
-    def learn(self, shared: Arrays, task: Task, epoch: int, eta0: float) -> tuple[int, float]:
+    def learn(self, shared: Arrays, task: BlockPair, epoch: int, eta0: float) -> tuple[int, float]:
         """Learns from a task's ratings: how many they are, and the sum of the losses met."""
         blocks = self._grid.task(*task)
         starts = shared["train_starts"]

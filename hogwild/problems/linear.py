@@ -1,6 +1,6 @@
 """Linear models: score = <w, x> + intercept, and the objective l2/2 |w|^2 + mean(loss).
 
-The intercept is not penalised. It learns like a column that holds a typical value of the data.
+The intercept is not penalized. It learns like a column that holds a typical value of the data.
 """
 
 from collections.abc import Callable
@@ -13,29 +13,26 @@ import numpy.typing as npt
 from hogwild.config import Config
 from hogwild.data.components import parts_apart
 from hogwild.data.rows import Labels, Rows, checked_labels
-from hogwild.data.statistics import Heat, sharing
+from hogwild.data.statistics import Frequency, sharing
 from hogwild.errors import DataError
-from hogwild.kernels import linear as kernels
 from hogwild.kernels.compile import Kernel
+from hogwild.kernels.evaluate import comparer, evaluator, squared_norm
+from hogwild.kernels.order import shuffle
 from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
-from hogwild.problems import losses, schedules
+from hogwild.kernels.views import Fetching, Own, RowView, Shape, Span, view
+from hogwild.loops.trying import trial_loop
+from hogwild.problems.averages import Averages
 from hogwild.problems.linear_model import LinearModel
-from hogwild.problems.problem import Arrays, RowProblem, Shown, Sums
-from hogwild.problems.sample import DOUBT, Point, Sample
-from hogwild.problems.schedules import Clock
-from hogwild.threads import share_of
+from hogwild.problems.losses import LOSSES, SIGNS
+from hogwild.problems.problem import Arrays, RowProblem, Share, Shown, Sums
+from hogwild.problems.sample import Options, Sample
+from hogwild.problems.sgd import Sgd, scratch
+from hogwild.steps.step import Step
 
 BATCH = 256
-MANY_COLUMNS = 1 << 18  # a pass over them takes longer than telling the workers to make it
-PACE = 0.25  # of the weights: what the penalty may take until workers look at each other again
+MANY_WEIGHTS = 1 << 18  # a pass over them takes longer than telling the workers to make it
 CHUNK_NONZEROS = 4_000_000  # some milliseconds of work
-MOMENTS = 64  # at most, of an epoch, that means of the weights are taken over
-MEAN_COST = 0.25  # weights added to a mean, per non-zero visited: some 3 % of the time
-# What training may have come to: the last weights, their mean over the last quarter of an epoch, or
-# over all of it. Which is best depends on how noisy the steps are, against how far there is to go.
-CANDIDATES = ("", "tail_", "whole_")
-TAKEN = ("last", "tail mean", "whole mean")  # the same, as words
 # How far ahead rows are fetched into the cache, in non-zeros, and in rows at least and at most
 AHEAD_NONZEROS = 320
 AHEAD = 4, 20
@@ -54,7 +51,8 @@ class LinearProblem(RowProblem):
 
     work_name = "nonzeros"
     unit_name = "rows"
-    ours_alone = ("_rows", "_sample", "notes")
+    ours_alone = ("_given", "_sample", "notes")
+    width = 1
     shown = (
         Shown("train_error", "train err", "percent"),
         Shown("test_error", "test err", "percent"),
@@ -75,25 +73,24 @@ class LinearProblem(RowProblem):
         self.batch = config.batch or BATCH
         self.seed = config.seed
         self.notes: list[str] = []
-        self._rows = rows
+        self._given = rows
         self._sample: Sample | None = None
-        self._data = {"train": _arrays(rows, rows.targets(self.labels))}
+        self._data = {"train": _view(rows, rows.targets(self.labels))}
         if test is not None:
-            self._data["test"] = self._test_arrays(test)
-        mean_length = max(1.0, rows.nonzeros / len(rows))
-        self.chunk = max(1, int(CHUNK_NONZEROS / mean_length))
-        least, most = AHEAD
-        self._ahead = int(min(most, max(least, AHEAD_NONZEROS / mean_length)))
-        self._near = int(min(self._ahead // 2, max(1, NEAR_NONZEROS / mean_length)))
+            self._data["test"] = self._test_view(test)
+        self._mean_length = max(1.0, rows.nonzeros / len(rows))
+        self.chunk = max(1, int(CHUNK_NONZEROS / self._mean_length))
         self._lines = _lines(rows)
-        affordable = int(MEAN_COST * rows.nonzeros / max(1, rows.columns))
-        self.moments = min(MOMENTS, max(2, affordable)) if config.average else 0
-        self._loss = losses.code(config.loss_name)
-        self.bend = losses.LOSSES[config.loss_name].bend
-        self._schedule = schedules.code(str(config.schedule))
+        self._weighted = False
+        loss = LOSSES[config.loss_name]
+        self._parameter = loss.default
+        self.curvature = loss.curvature
         self.intercept_share = _intercept_share(rows) if config.intercept else 0.0
+        self._solver = Sgd(config, self._weighted, self._parameter, self.intercept_share)
+        self._averages = Averages(self.size, self.columns, rows.nonzeros, config.average)
+        self.snapshots = self._averages.snapshots
 
-    def _test_arrays(self, test: Rows) -> tuple[npt.NDArray[Any], ...]:
+    def _test_view(self, test: Rows) -> RowView:
         targets = test.targets(self.labels)
         if test.columns > self.columns:
             unseen = int(np.count_nonzero(test.indices >= self.columns))
@@ -102,7 +99,7 @@ class LinearProblem(RowProblem):
                 f"{test.name}: {unseen:,} values are in columns that training never saw; "
                 "they are ignored"
             )
-        return _arrays(test, targets)
+        return _view(test, targets)
 
     # What the coordinator asks
 
@@ -129,121 +126,89 @@ class LinearProblem(RowProblem):
 
     def sharing(self) -> tuple[bool, str]:
         """Whether several workers gain by writing to one array of weights, and why."""
-        found = sharing(self._rows)
+        found = sharing(self._given)
         return found.pays, found.reason
 
     def shared(self) -> dict[str, tuple[int, Any]]:
         """The arrays that all workers share."""
-        learned = {"weights": (self.columns, np.float32), "intercept": (1, np.float32)}
-        prefixes = CANDIDATES if self.config.average else CANDIDATES[:1]
-        arrays = {prefix + name: wanted for prefix in prefixes for name, wanted in learned.items()}
-        return arrays | {"chosen": (1, np.int64)}
+        stored = {"stored": (self.size, np.float32)}
+        state = {"row_state": (self.units * self.step.state, np.float32)}
+        return stored | state | self._averages.shared()
 
     def kernels(self) -> list[Kernel]:
-        """All that training will call."""
-        always = [kernels.shuffle, kernels.learn, kernels.evaluate, kernels.squared_norm]
-        means = [kernels.add_scaled, kernels.settle] if self.config.average else []
-        sampled = [kernels.try_out, kernels.losses_of, gather_rows, renumber]
-        return always + means + (sampled if self.config.average or not self.config.eta0 else [])
+        """All that training will call besides the loops."""
+        loss, weighted = self.config.loss_name, self._weighted
+        always = [shuffle, evaluator(loss, SIGNS, weighted), squared_norm]
+        trying = [] if self.config.eta0 else [trial_loop(self.step)]
+        sampled = [comparer(loss, weighted), gather_rows, renumber]
+        needs_sample = self.config.average or not self.config.eta0
+        return always + self._averages.kernels() + trying + (sampled if needs_sample else [])
 
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
         """Writes the weights to begin with into the shared ones: zeros, or what is given."""
         for name in self.shared():
             shared[name][:] = 0
-        for name, array in (start or {}).items():
+        for name, array in (_given_state(start) if start else {}).items():
             if len(array) != len(shared[name]):
                 raise DataError(
-                    f"{self.name} needs {len(shared[name]):,} {name}, and what to go on from has "
-                    f"{len(array):,}"
+                    f"{self.name} needs {len(shared[name]) - 1:,} weights, and what to go on from "
+                    f"has {len(array) - 1:,}"
                 )
             shared[name][:] = array
 
-    def left(self, done: int, since: int, eta0: float) -> float:
-        """The share of the weights of step `since` that the penalty has left at step `done`."""
-        formula = schedules.SCHEDULES[str(self.config.schedule)].left
-        return float(formula(float(done), float(since), eta0, self._l2))
+    @property
+    def step(self) -> Step:
+        """The step that loops are compiled for."""
+        return self._solver.step
+
+    def plan(self, share: Share) -> Any:
+        """The numbers of a share of an epoch, as the step takes them."""
+        return self._solver.plan(share.done, share.eta0)
+
+    def scale(self, done: int, since: int, eta0: float) -> float:
+        """What weights stored whole at step `since` are multiplied by at step `done`."""
+        return self._solver.scale(done, since, eta0)
 
     def rate(self, done: int, eta0: float) -> float:
         """The rate of step number `done`."""
-        formula = schedules.SCHEDULES[str(self.config.schedule)].rate
-        return float(formula(float(max(1, done)), eta0, self._l2))
+        return self._solver.rate(done, eta0)
 
     def factor(self, epoch: int) -> float:
         """What the first rate is multiplied by in an epoch (they count from 1)."""
-        return self.config.backoff(epoch)
+        return self._solver.factor(epoch)
 
-    def settle(
-        self, shared: Arrays, left: float, moments: tuple[int, int] | None, part: int, parts: int
+    def finish(
+        self, shared: Arrays, scale: float, moments: tuple[int, int] | None, part: int, parts: int
     ) -> npt.NDArray[np.float64]:
-        """Multiplies the penalty into a share of the weights, and makes means of sums of them.
-
-        Early moments come before the last quarter of an epoch. Where there were no late ones, the
-        weights as they are must do. Returns the squared lengths of the share of all candidates.
-        """
-        begin, end = share_of(self.columns, parts, part)
-        if moments is None:
-            if left != 1.0:
-                shared["weights"][begin:end] *= np.float32(left)
-            return np.zeros(len(CANDIDATES))
-        early, late = moments
-        each = 1.0 / (early + max(late, 1))
-        factors = float(late), each if early else 0.0, each
-        found = np.zeros(len(CANDIDATES))
-        for name, of_left, share in (("weights", left, (begin, end)), ("intercept", 1.0, (0, 1))):
-            if name == "weights" or part == 0:
-                arrays = tuple(shared[prefix + name] for prefix in CANDIDATES)
-                norms = kernels.settle(arrays, of_left, factors, share)
-                found += norms if name == "weights" else 0.0
-        return found
+        """Makes a share of the weights whole, and means of sums over snapshots."""
+        return self._averages.finish(shared, scale, moments, part, parts)
 
     @property
-    def settles_together(self) -> bool:
-        """Whether `settle` is so much work that the workers share it."""
-        return self.columns > MANY_COLUMNS
+    def finishes_together(self) -> bool:
+        """Whether `finish` is so much work that the workers share it."""
+        return self.size > MANY_WEIGHTS
 
     def choose(
-        self, shared: Arrays, squares: npt.NDArray[np.float64], first: bool, threads: int
+        self, shared: Arrays, found: npt.NDArray[np.float64], first: bool, threads: int
     ) -> None:
-        """Chooses among the candidates, given their squared lengths.
-
-        In the first epoch, whose beginning is far off, the mean over all of it is not expected to
-        be best.
-        """
-        default = CANDIDATES.index("tail_" if first else "whole_")
-        # In the first epoch they differ by much, and nothing is known of which is better
-        doubt = 0.0 if first else DOUBT
-        candidates = [
-            (shared[prefix + "weights"], shared[prefix + "intercept"][0], float(square))
-            for prefix, square in zip(CANDIDATES, squares, strict=True)
-        ]
-        points = self.sample(threads).points(candidates, threads)
-        shared["chosen"][0] = self._best_candidate(points, default, doubt)
-
-    def _best_candidate(self, points: list[Point], default: int, doubt: float) -> int:
-        """The default, unless another is better beyond doubt on a few rows."""
-        present = points[default]
-        gains = [
-            0.0 if point is present else self.sample().sure_gain(present, point, doubt)
-            for point in points
-        ]
-        return int(np.argmax(gains))
+        """Chooses what to take: the weights, or a mean of them."""
+        self._averages.choose(shared, found, first, self.sample(threads), threads)
 
     def learned(self, shared: Arrays) -> Arrays:
-        """The weights and the intercept that training came to: views, not copies."""
-        prefix = CANDIDATES[shared["chosen"][0]]
-        return {name: shared[prefix + name] for name in ("weights", "intercept")}
+        """The weights, with the intercept behind them, that training came to: a view."""
+        return {"weights": shared[Averages.name(shared)]}
 
     def goes_on_from(self, shared: Arrays) -> Arrays:
         """The last weights, and not a mean of them."""
-        return {name: shared[name] for name in ("weights", "intercept")}
+        return {"stored": shared["stored"]}
 
     def state(self, shared: Arrays) -> Arrays:
         """What training can go on from: copies."""
         return {name: array.copy() for name, array in self.goes_on_from(shared).items()}
 
     def taken(self, shared: Arrays) -> str:
-        """Which of the candidates `learned` gives, as a word for the trace."""
-        return TAKEN[shared["chosen"][0]]
+        """Which weights `learned` gives, as a word for the trace."""
+        return Averages.word(shared)
 
     def sets(self) -> list[str]:
         """The sets of rows to evaluate on."""
@@ -252,114 +217,109 @@ class LinearProblem(RowProblem):
     def measured(self, shared: Arrays, sums: Sums) -> dict[str, float]:
         """The objective, and the share of the rows on the wrong side of either set."""
         found = {"objective": self.online(shared, sums["train"][0] / self.units)}
-        for data, (_, wrong) in sums.items():
-            found[f"{data}_error"] = float(wrong) / len(self._data[data][3])
+        for data, (_, wrong, _) in sums.items():
+            found[f"{data}_error"] = float(wrong) / len(self._data[data].targets)
         return found
 
     def online(self, shared: Arrays, mean_loss: float) -> float:
         """The objective, given the mean loss at the same weights."""
-        weights = self.learned(shared)["weights"]
-        return float(0.5 * self._l2 * float(kernels.squared_norm(weights)) + mean_loss)
+        weights = self.learned(shared)["weights"][:-1]
+        return float(0.5 * self._l2 * float(squared_norm(weights)) + mean_loss)
 
     def model(
         self, learned: Arrays, about: dict[str, Any], state: Arrays | None = None
     ) -> LinearModel:
         """A model of what was learned; it keeps no view of the arrays."""
-        weights, intercept = learned["weights"].copy(), float(learned["intercept"][0])
+        weights = learned["weights"].copy()
         loss = self.config.loss_name
-        return LinearModel(weights, intercept, self.labels, loss, self._rows.index_base, about)
+        given = float(weights[-1]), self.labels, loss, self._given.index_base, about
+        return LinearModel(weights[:-1], *given)
 
     def sample(self, threads: int = 1) -> Sample:
         """A few of the rows, always the same ones; they are copied when first asked for."""
         if self._sample is None:
-            targets = self._data["train"][3]
-            given = self._rows, targets, self.config, self.intercept_share
-            self._sample = Sample(*given, threads)
+            given = self.config.loss_name, self._parameter, self._l2, self._weighted, self.seed
+            targets = self._data["train"].targets
+            self._sample = Sample(self._given, targets, Options(*given), threads)
         return self._sample
 
     def find_rate(self, threads: int = 1) -> float:
         """A first rate: the best of some, tried on a few rows."""
-        return self.sample(threads).best_rate(threads)
+        return self.sample(threads).best_rate(self._solver.try_out, threads)
 
     # What the workers ask
 
-    def pace(self, clock: Clock) -> int:
-        """Steps in which the penalty takes no more than a share PACE of the weights."""
-        taken = self._l2 * self.rate(clock.done + 1, clock.eta0)
-        return int(PACE / taken) if taken > PACE / self.units else self.units
+    @property
+    def rows(self) -> RowView:
+        """The rows to learn from."""
+        return self._data["train"]
+
+    def own(self) -> Own:
+        """Scratch for one worker."""
+        return scratch(self.width)
+
+    def shape(self, rank: int, workers: int) -> Shape:
+        """Which of a column's numbers a worker learns: all."""
+        shape: Shape = view(Shape, self.width, 0, self.width)
+        return shape
+
+    def fetching(self, shared: bool) -> Fetching:
+        """How far ahead rows and weights are fetched; other workers may write to the weights."""
+        least, most = AHEAD
+        ahead = int(min(most, max(least, AHEAD_NONZEROS / self._mean_length)))
+        near = int(min(ahead // 2, max(1, NEAR_NONZEROS / self._mean_length)))
+        cached = CACHED_BY_ONE if shared else CACHED
+        wanted = ahead, self._lines, near if self.columns > cached else 0
+        fetching: Fetching = view(Fetching, *wanted)
+        return fetching
+
+    def steady_steps(self, done: int, eta0: float) -> int:
+        """Steps in which the schedule changes little."""
+        return self._solver.steady_steps(done, eta0, self.units)
 
     def shuffle(self, order: npt.NDArray[np.uint32], first: int, seed: int) -> None:
         """Fills `order` with the rows from `first` on, in a random order."""
-        kernels.shuffle(order, first, np.uint64(seed))
-
-    def learn(
-        self,
-        weights: Arrays,
-        order: npt.NDArray[np.uint32],
-        begin: int,
-        end: int,
-        clock: Clock,
-    ) -> float:
-        """One step on each of the rows order[begin:end]; the sum of the losses met on the way."""
-        rows, (loss, fetching, plan) = self.visiting(clock.eta0)
-        if clock.stride > 1:  # others write there, too
-            fetching = self._fetching(CACHED_BY_ONE)
-        return float(
-            kernels.learn(
-                rows,
-                order,
-                begin,
-                end,
-                fetching,
-                weights["weights"],
-                weights["intercept"],
-                loss,
-                plan,
-                (float(clock.done), float(clock.since), float(clock.stride)),
-            )
-        )
+        shuffle(order, first, np.uint64(seed))
 
     def divide(self, parts: int) -> None:
         """Finds so many parts of the rows that share no column, or refuses to."""
-        self.apart = parts_apart(self._rows, parts)
-
-    def visiting(self, eta0: float) -> tuple[Any, Any]:
-        """The rows, and how they are visited, as the kernels of strategies take them."""
-        plan = (self._schedule, eta0, self._l2, self.intercept_share)
-        return self._data["train"], (self._loss, self._fetching(CACHED), plan)
-
-    def _fetching(self, cached: int) -> tuple[int, int, int]:
-        """How far ahead rows are fetched, lines of each, and how far ahead their weights are."""
-        return self._ahead, self._lines, self._near if self.columns > cached else 0
+        self.separate = parts_apart(self._given, parts)
 
     @cached_property
-    def heat(self) -> Heat:
-        """The columns that some rows hold, the commonest first."""
-        return self._rows.heat
+    def frequency(self) -> Frequency:
+        """The columns that some rows hold, the most frequent first."""
+        return self._given.frequency
 
-    def add_moment(self, shared: Arrays, late: bool, first: bool, clock: Clock) -> None:
+    def add_snapshot(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
         """Adds the weights as they are, made whole, to a sum; the first begins it."""
-        left = self.left(clock.done, clock.since, clock.eta0)
-        sums = "tail_" if late else "whole_"
-        keep = 0.0 if first else 1.0
-        kernels.add_scaled(shared["weights"], left, keep, shared[sums + "weights"])
-        kernels.add_scaled(shared["intercept"], 1.0, keep, shared[sums + "intercept"])
+        self._averages.add(shared, late, first, scale)
 
     def parts(self, data: str) -> int:
         """In how many parts rows are evaluated."""
-        return -(-len(self._data[data][3]) // self.chunk)
+        return -(-_count(self._data[data]) // self.chunk)
 
     def evaluate(self, shared: Arrays, data: str, part: int) -> npt.NDArray[np.float64]:
         """The sum of the losses of some rows, and how many of them have the wrong sign."""
-        learned = self.learned(shared)
-        weights, intercept = learned["weights"], learned["intercept"][0]
-        rows = self._data[data]
-        begin, end = part * self.chunk, min((part + 1) * self.chunk, len(rows[3]))
-        return np.array(kernels.evaluate(rows, begin, end, weights, intercept, self._loss))
+        weights, rows = self.learned(shared)["weights"], self._data[data]
+        begin, end = part * self.chunk, min((part + 1) * self.chunk, _count(rows))
+        look = evaluator(self.config.loss_name, SIGNS, self._weighted)
+        return np.array(look(rows, view(Span, begin, end), weights, self._parameter))
 
 
-def _arrays(rows: Rows, targets: npt.NDArray[np.float32]) -> tuple[npt.NDArray[Any], ...]:
-    return rows.indptr, rows.indices, rows.values, targets
+def _view(rows: Rows, targets: npt.NDArray[np.float32]) -> RowView:
+    made: RowView = view(RowView, rows.indptr, rows.indices, rows.values, targets)
+    return made
+
+
+def _count(rows: RowView) -> int:
+    return len(rows.starts) - 1
+
+
+def _given_state(start: Arrays) -> Arrays:
+    """The weights of a state; of the first release, which had the intercept in another array."""
+    if "stored" in start:
+        return start
+    return {"stored": np.append(start["weights"], start["intercept"]).astype(np.float32)}
 
 
 def _lines(rows: Rows) -> int:

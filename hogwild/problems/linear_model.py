@@ -9,9 +9,10 @@ import numpy.typing as npt
 from hogwild import model_file
 from hogwild.data.rows import Labels, Rows, check_same_base
 from hogwild.errors import DataError, HogwildError, HogwildWarning
-from hogwild.kernels import linear as kernels
+from hogwild.kernels import evaluate as kernels
+from hogwild.kernels.views import RowView, Span, view
 from hogwild.paths import PathLike
-from hogwild.problems.losses import LOSSES
+from hogwild.problems.losses import LOSSES, SIGNS
 from hogwild.problems.metrics import METRICS
 
 
@@ -78,12 +79,16 @@ class LinearModel:
         rows = X if isinstance(X, Rows) and y is None else Rows(X, y)
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to evaluate on")
-        targets = rows.targets(self.labels).astype(np.float64)
+        targets = rows.targets(self.labels)
+        view_of_rows = view(RowView, rows.indptr, rows.indices, rows.values, targets)
+        weights: npt.NDArray[Any] = np.append(self.weights, np.float32(self.intercept))
+        look = kernels.evaluator(self.loss, SIGNS, weighted=False)
+        loss, _, _ = look(
+            view_of_rows, view(Span, 0, len(rows)), weights, LOSSES[self.loss].default
+        )
         scores = self.decision_function(rows).astype(np.float64)
-        value = LOSSES[self.loss].value
-        losses = np.fromiter(map(value, scores.tolist(), targets.tolist()), np.float64, len(rows))
         penalty = 0.5 * self.about.get("options", {}).get("l2", 0.0)
-        objective = penalty * float(kernels.squared_norm(self.weights)) + float(losses.mean())
+        objective = penalty * float(kernels.squared_norm(self.weights)) + loss / len(rows)
         found = {name: metric(scores, targets, self.loss) for name, metric in METRICS.items()}
         return {"rows": len(rows), "objective": objective, **found}
 

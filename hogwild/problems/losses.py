@@ -1,73 +1,104 @@
 """Losses: what a score costs, and the derivative of that by the score.
 
-A loss is two scalar functions, ``value(score, target)`` and ``slope(score, target)``, with targets
--1 and +1; in the formulas z = target * score is the margin. Add one here and the kernels, the
-command line, the documentation and the tests know it.
+A loss is two scalar functions, ``value(score, target, parameter)`` and ``slope`` of the same. For
+classes targets are -1 and +1, and z = target * score in the formulas is the margin; for numbers
+they are the numbers themselves, and d = score - target. Add one here and the kernels, the command
+line, the documentation and the tests know it.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from hogwild.kernels.compile import inline, one_of
 
-Scalar = Callable[[float, float], float]
+Scalar = Callable[[float, float, float], float]
 
 # Below this margin the exponential loss goes on as its tangent (exp(50) is 5e21): no overflow
 STEEPEST = -50.0
+# Above this score Poisson's loss goes on as its tangent
+HIGHEST = 30.0
 # A product beyond this is not multiplied any more, but its logarithm taken
 LARGE = 1e300
 # Below this share of the target the Kullback-Leibler divergence of a score goes on as its tangent
 FAINTEST = 0.1
 
+SIGNS, NUMBERS, COUNTS = "signs", "numbers", "counts"  # kinds of targets
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number that a loss depends on: the option that sets it, and which values it takes."""
+
+    option: str
+    default: float
+    above: float
+    below: float = math.inf
+
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss: its formula for the reader, value, slope, and what a score says of the odds.
+    """A loss.
 
-    `bend` is how far the slope changes, at most, where the score changes by one; where the slope
-    jumps, which few scores come to at a time, half of the jump.
-    `add` adds a value to a sum that is kept as two numbers, ``total + log(product)``: of values
-    that are logarithms themselves, one logarithm is then taken for hundreds of them.
+    Attributes:
+        formula: for the reader.
+        value, slope: what a score costs, and the derivative by the score.
+        kinds: the kinds of targets that it is for.
+        curvature: how far the slope changes, at most, where the score changes by one; where the
+            slope jumps, which few scores come to at a time, half of the jump.
+        parameter: the number that it depends on, if any.
+        probability: of scores, the probability of the class +1, if it gives one.
+        mean: of scores, the expected value of the target, where that is not the score.
+        add: adds a value to a sum that is kept as two numbers, ``total + log(product)``: of values
+            that are logarithms, one logarithm is then taken for hundreds of them.
     """
 
     formula: str
     value: Scalar
     slope: Scalar
+    kinds: tuple[str, ...] = (SIGNS,)
+    curvature: float = 1.0
+    parameter: Parameter | None = None
     probability: Callable[[Any], Any] | None = None
-    bend: float = 1.0
-    add: Callable[[float, float, float, float], tuple[float, float]] | None = None
+    mean: Callable[[Any], Any] | None = None
+    add: Callable[..., Any] | None = None
+
+    @property
+    def default(self) -> float:
+        """The value of the parameter where none is given; 0 where there is none."""
+        return self.parameter.default if self.parameter else 0.0
 
 
 @inline
-def hinge(score: float, target: float) -> float:
+def hinge(score: float, target: float, parameter: float) -> float:
     return max(0.0, 1.0 - target * score)
 
 
 @inline
-def hinge_slope(score: float, target: float) -> float:
+def hinge_slope(score: float, target: float, parameter: float) -> float:
     return -target if target * score < 1.0 else 0.0
 
 
 @inline
-def squared_hinge(score: float, target: float) -> float:
+def squared_hinge(score: float, target: float, parameter: float) -> float:
     return max(0.0, 1.0 - target * score) ** 2
 
 
 @inline
-def squared_hinge_slope(score: float, target: float) -> float:
+def squared_hinge_slope(score: float, target: float, parameter: float) -> float:
     return -2.0 * target * max(0.0, 1.0 - target * score)
 
 
 @inline
-def logistic(score: float, target: float) -> float:
+def logistic(score: float, target: float, parameter: float) -> float:
     margin = target * score
     return max(0.0, -margin) + math.log1p(math.exp(-abs(margin)))
 
 
 @inline
-def logistic_slope(score: float, target: float) -> float:
+def logistic_slope(score: float, target: float, parameter: float) -> float:
     # -target / (1 + exp(z)), written so that exp cannot overflow
     margin = target * score
     small = math.exp(-abs(margin))
@@ -75,8 +106,9 @@ def logistic_slope(score: float, target: float) -> float:
 
 
 @inline
-def add_logistic(total: float, product: float, score: float, target: float) -> tuple[float, float]:
-    # Of a value below 1e-16 nothing is left: what is added is right to as much for each row
+def add_logistic(sums: Any, score: float, target: float, parameter: float) -> Any:
+    # Of a value below 1e-16 nothing is left: each row adds an absolute error of at most 1e-16
+    total, product = sums
     margin = target * score
     total += max(0.0, -margin)
     product *= 1.0 + math.exp(-abs(margin))
@@ -86,81 +118,115 @@ def add_logistic(total: float, product: float, score: float, target: float) -> t
 
 
 @inline
-def squared(score: float, target: float) -> float:
+def squared(score: float, target: float, parameter: float) -> float:
     return 0.5 * (score - target) ** 2
 
 
 @inline
-def squared_slope(score: float, target: float) -> float:
+def squared_slope(score: float, target: float, parameter: float) -> float:
     return score - target
 
 
 @inline
-def modified_huber(score: float, target: float) -> float:
+def modified_huber(score: float, target: float, parameter: float) -> float:
     margin = target * score
     return max(0.0, 1.0 - margin) ** 2 if margin >= -1.0 else -4.0 * margin
 
 
 @inline
-def modified_huber_slope(score: float, target: float) -> float:
+def modified_huber_slope(score: float, target: float, parameter: float) -> float:
     return -2.0 * target * min(2.0, max(0.0, 1.0 - target * score))
 
 
 @inline
-def exponential(score: float, target: float) -> float:
+def exponential(score: float, target: float, parameter: float) -> float:
     margin = target * score
-    bend = max(margin, STEEPEST)
-    return math.exp(-bend) * (1.0 + (bend - margin))
+    bent = max(margin, STEEPEST)
+    return math.exp(-bent) * (1.0 + (bent - margin))
 
 
 @inline
-def exponential_slope(score: float, target: float) -> float:
+def exponential_slope(score: float, target: float, parameter: float) -> float:
     return -target * math.exp(-max(target * score, STEEPEST))
 
 
 @inline
-def perceptron(score: float, target: float) -> float:
+def perceptron(score: float, target: float, parameter: float) -> float:
     return max(0.0, -target * score)
 
 
 @inline
-def perceptron_slope(score: float, target: float) -> float:
+def perceptron_slope(score: float, target: float, parameter: float) -> float:
     # At zero too, where all scores start: else nothing would ever be learned
     return -target if target * score <= 0.0 else 0.0
 
 
 @inline
-def absolute(score: float, target: float) -> float:
+def absolute(score: float, target: float, parameter: float) -> float:
     return abs(score - target)
 
 
 @inline
-def absolute_slope(score: float, target: float) -> float:
+def absolute_slope(score: float, target: float, parameter: float) -> float:
     return 1.0 if score > target else -1.0 if score < target else 0.0
 
 
 @inline
-def divergence(score: float, target: float) -> float:
+def divergence(score: float, target: float, parameter: float) -> float:
     if target <= 0.0:
         return score - target
-    bend = max(score, FAINTEST * target)
-    tangent = (1.0 - target / bend) * (score - bend)
-    return target * math.log(target / bend) - target + bend + tangent
+    bent = max(score, FAINTEST * target)
+    tangent = (1.0 - target / bent) * (score - bent)
+    return target * math.log(target / bent) - target + bent + tangent
 
 
 @inline
-def divergence_slope(score: float, target: float) -> float:
+def divergence_slope(score: float, target: float, parameter: float) -> float:
     return 1.0 - target / max(score, FAINTEST * target) if target > 0.0 else 1.0
 
 
-def _adding(value: Scalar) -> Callable[[float, float, float, float], tuple[float, float]]:
-    """Adds values that are no logarithms."""
+@inline
+def huber(score: float, target: float, parameter: float) -> float:
+    size = abs(score - target)
+    return 0.5 * size * size if size <= parameter else parameter * (size - 0.5 * parameter)
 
-    @inline
-    def add(total: float, product: float, score: float, target: float) -> tuple[float, float]:
-        return total + value(score, target), product
 
-    return add
+@inline
+def huber_slope(score: float, target: float, parameter: float) -> float:
+    return max(-parameter, min(parameter, score - target))
+
+
+@inline
+def epsilon_insensitive(score: float, target: float, parameter: float) -> float:
+    return max(0.0, abs(score - target) - parameter)
+
+
+@inline
+def epsilon_insensitive_slope(score: float, target: float, parameter: float) -> float:
+    difference = score - target
+    return 1.0 if difference > parameter else -1.0 if difference < -parameter else 0.0
+
+
+@inline
+def quantile(score: float, target: float, parameter: float) -> float:
+    difference = score - target
+    return max((1.0 - parameter) * difference, -parameter * difference)
+
+
+@inline
+def quantile_slope(score: float, target: float, parameter: float) -> float:
+    return 1.0 - parameter if score > target else -parameter if score < target else 0.0
+
+
+@inline
+def poisson(score: float, target: float, parameter: float) -> float:
+    bent = min(score, HIGHEST)
+    return math.exp(bent) * (1.0 + (score - bent)) - target * score
+
+
+@inline
+def poisson_slope(score: float, target: float, parameter: float) -> float:
+    return math.exp(min(score, HIGHEST)) - target
 
 
 def _sigmoid(score: Any) -> Any:
@@ -173,47 +239,103 @@ def _clipped(score: Any) -> Any:
     return (score.clip(-1, 1) + 1) / 2
 
 
+def _exponential(score: Any) -> Any:
+    import numpy as np
+
+    return np.exp(score)
+
+
 LOSSES: dict[str, Loss] = {
-    "hinge": Loss("max(0, 1 - z)", hinge, hinge_slope, bend=0.5),
-    "squared_hinge": Loss("max(0, 1 - z)^2", squared_hinge, squared_hinge_slope, bend=2.0),
+    "hinge": Loss("max(0, 1 - z)", hinge, hinge_slope, curvature=0.5),
+    "squared_hinge": Loss("max(0, 1 - z)^2", squared_hinge, squared_hinge_slope, curvature=2.0),
     "logistic": Loss(
         "log(1 + exp(-z))",
         logistic,
         logistic_slope,
-        _sigmoid,
-        bend=0.25,
+        curvature=0.25,
+        probability=_sigmoid,
         add=add_logistic,
     ),
-    "squared": Loss("(score - target)^2 / 2", squared, squared_slope),
+    "squared": Loss("d^2 / 2", squared, squared_slope, (SIGNS, NUMBERS, COUNTS)),
     "modified_huber": Loss(
         "max(0, 1 - z)^2, and -4 z below z = -1",
         modified_huber,
         modified_huber_slope,
-        _clipped,
-        bend=2.0,
+        curvature=2.0,
+        probability=_clipped,
     ),
     "exponential": Loss("exp(-z), straight below z = -50", exponential, exponential_slope),
-    "perceptron": Loss("max(0, -z)", perceptron, perceptron_slope, bend=0.5),
+    "perceptron": Loss("max(0, -z)", perceptron, perceptron_slope, curvature=0.5),
+    "absolute": Loss("|d|", absolute, absolute_slope, (NUMBERS, COUNTS)),
+    "huber": Loss(
+        "d^2 / 2, straight above |d| = epsilon",
+        huber,
+        huber_slope,
+        (NUMBERS, COUNTS),
+        parameter=Parameter("epsilon", 0.1, 0.0),
+    ),
+    "epsilon_insensitive": Loss(
+        "max(0, |d| - epsilon)",
+        epsilon_insensitive,
+        epsilon_insensitive_slope,
+        (NUMBERS, COUNTS),
+        parameter=Parameter("epsilon", 0.1, 0.0),
+    ),
+    "quantile": Loss(
+        "quantile * max(0, -d) + (1 - quantile) * max(0, d)",
+        quantile,
+        quantile_slope,
+        (NUMBERS, COUNTS),
+        curvature=0.5,
+        parameter=Parameter("quantile", 0.5, 0.0, 1.0),
+    ),
+    "poisson": Loss(
+        "exp(score) - target * score, straight above a score of 30",
+        poisson,
+        poisson_slope,
+        (COUNTS,),
+        mean=_exponential,
+    ),
 }
 
 
-# Factorization learns values, not signs: its losses compare a score with a value (logistic: with
-# -1 or 1, made of the values 0 and 1)
+# Factorization learns values, not signs (logistic: -1 or 1, made of the values 0 and 1)
 FACTOR_LOSSES: dict[str, Loss] = {
     "squared": LOSSES["squared"],
-    "absolute": Loss("|score - target|", absolute, absolute_slope),
+    "absolute": LOSSES["absolute"],
     "logistic": LOSSES["logistic"],
     "kl": Loss(
         "target log(target / score) - target + score, straight below target / 10",
         divergence,
         divergence_slope,
+        (NUMBERS,),
     ),
 }
 
 
-def code(name: str) -> int:
-    """The number by which the kernels know a loss."""
-    return list(LOSSES).index(name)
+@cache
+def adder(loss: str, weighted: bool) -> Callable[..., Any]:
+    """(sums, weight, score, target, parameter) -> sums, with the weighted loss of a row added."""
+    value, add = LOSSES[loss].value, LOSSES[loss].add
+    if add is not None and not weighted:
+
+        @inline
+        def add_one(sums: Any, weight: Any, score: Any, target: Any, parameter: Any) -> Any:
+            return add(sums, score, target, parameter)
+
+        return add_one
+
+    @inline
+    def add_weighted(sums: Any, weight: Any, score: Any, target: Any, parameter: Any) -> Any:
+        total, product = sums
+        return total + weight * value(score, target, parameter), product
+
+    return add_weighted
+
+
+def names_for(kind: str) -> list[str]:
+    """The losses for a kind of targets."""
+    return [name for name, loss in LOSSES.items() if kind in loss.kinds]
 
 
 def factor_code(name: str) -> int:
@@ -221,8 +343,5 @@ def factor_code(name: str) -> int:
     return list(FACTOR_LOSSES).index(name)
 
 
-value_of = one_of([loss.value for loss in LOSSES.values()])
-slope_of = one_of([loss.slope for loss in LOSSES.values()])
-add_of = one_of([loss.add or _adding(loss.value) for loss in LOSSES.values()])
 factor_value_of = one_of([loss.value for loss in FACTOR_LOSSES.values()])
 factor_slope_of = one_of([loss.slope for loss in FACTOR_LOSSES.values()])

@@ -12,17 +12,29 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.data.statistics import Heat
+from hogwild.data.statistics import Frequency
 from hogwild.kernels.compile import Kernel, ready
-from hogwild.problems.schedules import Clock
+from hogwild.kernels.views import Fetching, Own, RowView, Shape
+from hogwild.steps.step import Step
 
 Arrays = dict[str, npt.NDArray[Any]]
 Order = npt.NDArray[np.uint32]
 Sums = dict[str, npt.NDArray[np.float64]]
-Task = tuple[int, int]  # a band of users, and one of items
+BlockPair = tuple[int, int]  # a band of users, and one of items
 
 
-SUMS = ("whole_", "tail_")  # of the weights of a row problem, over early and over late moments
+SUMS = ("whole", "tail")  # of the weights of a row problem, over early and over late snapshots
+
+
+class Share(NamedTuple):
+    """A share of an epoch, the same for all workers: the whole, unless weights must be made whole
+    in between."""
+
+    epoch: int
+    begin: float  # from this share of each worker's rows
+    end: float  # to this one
+    done: int  # steps of all workers before it
+    eta0: float
 
 
 class Shown(NamedTuple):
@@ -44,7 +56,7 @@ class Problem(ABC):
     seed: int
     notes: list[str]  # what the user should be told before training
     shown: tuple[Shown, ...]
-    moments = 0  # of an epoch, at which the weights are added to a mean; 0: none is taken
+    snapshots = 0  # of the weights in an epoch, of which means are made; 0: none
     goes_back = False  # after an epoch that went wrong: to the one before it, at half the rate
     hopeless = float("inf")  # an objective above this tells of such an epoch
     judge: str | None = None  # the number of the trace by which the best epoch is told, if any
@@ -110,14 +122,14 @@ class Problem(ABC):
     def factor(self, epoch: int) -> float:
         """What the first rate is multiplied by in an epoch (they count from 1)."""
 
-    def left(self, done: int, since: int, eta0: float) -> float:
-        """The share of the weights of step `since` that the penalty has left at step `done`."""
+    def scale(self, done: int, since: int, eta0: float) -> float:
+        """What weights stored whole at step `since` are multiplied by at step `done`."""
         return 1.0
 
-    def settle(
-        self, shared: Arrays, left: float, moments: tuple[int, int] | None, part: int, parts: int
+    def finish(
+        self, shared: Arrays, scale: float, moments: tuple[int, int] | None, part: int, parts: int
     ) -> npt.NDArray[np.float64]:
-        """Makes a share of the weights whole, and of sums over early and late moments means.
+        """Makes a share of the weights whole, and means of sums over early and late snapshots.
 
         What it returns is added up over the parts, for `choose`.
         """
@@ -174,29 +186,49 @@ class Problem(ABC):
         """The sums over one part that `measured` needs."""
 
     @property
-    def settles_together(self) -> bool:
-        """Whether `settle` is so much work that the workers share it."""
+    def finishes_together(self) -> bool:
+        """Whether `finish` is so much work that the workers share it."""
         return False
 
-    def pace(self, clock: Clock) -> int:
-        """Steps in which the schedule does not go far."""
+    def steady_steps(self, done: int, eta0: float) -> int:
+        """Steps in which the schedule changes little."""
         return self.units
 
 
 class RowProblem(Problem):
-    """A problem whose workers go through examples one by one, in a random order."""
+    """A problem whose workers go through examples one by one, in a random order.
+
+    The numbers that steps add to are `shared["stored"]`: `width` for each column, those of the
+    intercept last. `shared["row_state"]` has those that are kept for each row.
+    """
 
     chunk: int  # units between two looks at the control
-    columns: int  # of the weights, beside which there is an intercept
+    columns: int  # beside which there is the intercept
+    width: int  # numbers stored for a column
     intercept_share: float  # the intercept's rate over that of the weights; 0: there is none
-    bend: float  # how far a slope changes where the score changes by one, about
-    apart: list[npt.NDArray[np.uint32]]  # parts of the rows that share no column, once divided
+    curvature: float  # how far a slope changes where the score changes by one, about
+    separate: list[npt.NDArray[np.uint32]]  # parts of the rows that share no column, once divided
     batch: int  # rows of a batch, for the strategy that has one
 
     @property
     @abstractmethod
-    def heat(self) -> Heat:
-        """The columns that some rows hold, the commonest first."""
+    def rows(self) -> RowView:
+        """The rows to learn from."""
+
+    @property
+    @abstractmethod
+    def step(self) -> Step:
+        """The step that loops are compiled for."""
+
+    @property
+    def size(self) -> int:
+        """How many numbers are stored, those of the intercept included."""
+        return (self.columns + 1) * self.width
+
+    @property
+    @abstractmethod
+    def frequency(self) -> Frequency:
+        """The columns that some rows hold, the most frequent first."""
 
     @abstractmethod
     def sharing(self) -> tuple[bool, str]:
@@ -207,18 +239,26 @@ class RowProblem(Problem):
         """Finds so many parts of the rows that share no column, or refuses to."""
 
     @abstractmethod
-    def visiting(self, eta0: float) -> tuple[Any, Any]:
-        """The rows, and how they are visited, as the kernels of strategies take them."""
+    def plan(self, share: Share) -> Any:
+        """The numbers of a share of an epoch, as the step takes them."""
+
+    @abstractmethod
+    def fetching(self, shared: bool) -> Fetching:
+        """How far ahead rows and weights are fetched; other workers may write to the weights."""
+
+    @abstractmethod
+    def own(self) -> Own:
+        """Scratch for one worker."""
+
+    @abstractmethod
+    def shape(self, rank: int, workers: int) -> Shape:
+        """Which of a column's numbers a worker learns."""
 
     @abstractmethod
     def shuffle(self, order: Order, first: int, seed: int) -> None:
         """Fills `order` with the units from `first` on, in a random order."""
 
-    @abstractmethod
-    def learn(self, weights: Arrays, order: Order, begin: int, end: int, clock: Clock) -> float:
-        """Learns from the units order[begin:end]; the sum of the losses met on the way."""
-
-    def add_moment(self, shared: Arrays, late: bool, first: bool, clock: Clock) -> None:
+    def add_snapshot(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
         """Adds the weights as they are to a sum; the first begins it."""
 
 
@@ -228,5 +268,5 @@ class BlockProblem(Problem):
     bands: int
 
     @abstractmethod
-    def learn(self, shared: Arrays, task: Task, epoch: int, eta0: float) -> tuple[int, float]:
+    def learn(self, shared: Arrays, task: BlockPair, epoch: int, eta0: float) -> tuple[int, float]:
         """Learns from a task's units: how many they are, and the sum of the losses met."""

@@ -1,7 +1,7 @@
 """A few rows, on which to try rates and to compare weights, for next to nothing."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from threading import local
 from typing import NamedTuple
@@ -9,21 +9,28 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.config import Config
 from hogwild.data.rows import Rows
-from hogwild.kernels import linear as kernels
 from hogwild.kernels import rows as row_kernels
-from hogwild.problems import losses, schedules
+from hogwild.kernels.evaluate import POINTS, comparer, squared_norm
+from hogwild.kernels.views import RowView, Span, view
 from hogwild.problems.rate_search import best_rate
 from hogwild.threads import in_shares, side_by_side
 
 NONZEROS = 1_000_000  # about, in the sample
 COMPARED = 8  # one in so many of all rows, at most, is in the sample that weights are compared on
 TRIED = 8000  # rows, at most, to try rates on
-PIECES = 16  # that a trial goes in; the mean is over the ends of the later half of them
-FETCHING = 8, 0, 0  # rows ahead that are fetched, no more lines than they have; and no weights
 DOUBT = 2.0  # standard errors that a gain on the sample must be to be believed
 FEW_COLUMNS = 1 << 17  # with more, the sample is renumbered to its own columns
+
+
+class Options(NamedTuple):
+    """What a sample must know of the objective."""
+
+    loss: str
+    parameter: float
+    l2: float
+    weighted: bool
+    seed: int
 
 
 class Point(NamedTuple):
@@ -33,8 +40,12 @@ class Point(NamedTuple):
     squared_norm: float
 
 
-# Weights, an intercept, and the squared length of the weights
-Candidate = tuple[npt.NDArray[np.float32], np.float32, float]
+# Weights with the intercept behind them, and the squared length of the weights
+Candidate = tuple[npt.NDArray[np.float32], float]
+# A trial learns from the rows of an order at a rate, and writes the last weights and a
+# mean of them
+Arrays = Sequence[npt.NDArray[np.float32]]
+Trial = Callable[[RowView, npt.NDArray[np.uint32], float, Arrays], None]
 
 
 class Sample:
@@ -44,55 +55,48 @@ class Sample:
         self,
         rows: Rows,
         targets: npt.NDArray[np.float32],
-        config: Config,
-        intercept_share: float,
+        options: Options,
         threads: int = 1,
     ) -> None:
         size = len(rows)
         mean_length = max(1.0, rows.nonzeros / size)
         most = max(16, int(NONZEROS / mean_length))
-        picker = np.random.default_rng(config.seed)
+        picker = np.random.default_rng(options.seed)
         chosen = picker.choice(size, min(size, most), replace=False)
         indptr, indices, values = rows.gather(chosen.astype(np.uint64), threads)
+        self._options = options
         self._columns = rows.columns
         self._used: npt.NDArray[np.uint32] | None = None
         if rows.columns > FEW_COLUMNS:
-            self._used = _renumbered(indices, rows.columns)
-            self._columns = max(1, len(self._used))
-        self._data = indptr, indices, values, targets[chosen]
+            used = _renumbered(indices, rows.columns)
+            self._columns = max(1, len(used))
+            self._used = np.append(used, np.uint32(rows.columns))  # and the intercept
+        per_row = 1 + options.weighted
+        taken = targets.reshape(-1, per_row)[chosen].ravel()
+        self._rows: RowView = view(RowView, indptr, indices, values, taken)
         self._size = len(chosen)
         self._compared = min(self._size, max(TRIED // COMPARED, size // COMPARED))
-        self._l2 = float(config.l2 or 0.0)
-        self._loss = losses.code(config.loss_name)
-        self._schedule = schedules.code(str(config.schedule))
-        self._intercept_share = intercept_share
 
     def points(self, candidates: Sequence[Candidate], threads: int) -> list[Point]:
         """What is known of some weights; so many threads find it out side by side."""
-        weights = [some for some, _, _ in candidates]
-        intercepts = [intercept for _, intercept, _ in candidates]
+        weights = [some for some, _ in candidates]
         if self._used is not None:
             weights = side_by_side(
                 (partial(np.take, some, self._used) for some in weights), threads
             )
-        look = partial(self._losses, weights, intercepts)
+        look = partial(self._losses, weights)
         losses_of_each = np.concatenate(in_shares(look, self._compared, threads), axis=1)
-        norms = [norm for _, _, norm in candidates]
+        norms = [norm for _, norm in candidates]
         return [Point(*point) for point in zip(losses_of_each, norms, strict=True)]
 
-    def _losses(
-        self,
-        weights: list[npt.NDArray[np.float32]],
-        intercepts: list[np.float32],
-        begin: int,
-        end: int,
-    ) -> npt.NDArray[np.float64]:
+    def _losses(self, weights: Arrays, begin: int, end: int) -> npt.NDArray[np.float64]:
         """The losses of some rows, a line for each of some weights."""
-        more = kernels.POINTS - len(weights)  # which are not looked at
-        points = tuple(weights + more * weights[:1]), tuple(intercepts + more * intercepts[:1])
+        points = (*weights, *(POINTS - len(weights)) * [weights[0]])  # the rest is not looked at
         found = np.empty((len(weights), end - begin))
-        flat = found.reshape(-1)
-        kernels.losses_of(self._data, begin, end, *points, len(weights), self._loss, flat)
+        options = self._options
+        compare = comparer(options.loss, options.weighted)
+        span = view(Span, begin, end)
+        compare(self._rows, span, points, len(weights), options.parameter, found.reshape(-1))
         return found
 
     def sure_gain(self, present: Point, other: Point, doubt: float = DOUBT) -> float:
@@ -103,23 +107,24 @@ class Sample:
         norms = present.squared_norm, other.squared_norm
         if not math.isfinite(norms[0]) and math.isfinite(norms[1]):
             return math.inf
-        gain = float(mean) + 0.5 * self._l2 * (norms[0] - norms[1]) - chance
+        gain = float(mean) + 0.5 * self._options.l2 * (norms[0] - norms[1]) - chance
         return gain if math.isfinite(gain) else -math.inf
 
-    def best_rate(self, threads: int) -> float:
+    def best_rate(self, trial: Trial, threads: int) -> float:
         """A first rate: learned with on one half of the sample, and judged on the other."""
         # The fewer rows, the less they may say against the guess
         most = max(4.0, self._size / 32)
         room = local()  # of each thread, used again: memory that is new takes longest of all
-        return best_rate(partial(self._objective_after, room), self._guess(), most, threads)
+        objective = partial(self._objective_after, trial, room)
+        return best_rate(objective, self._guess(), most, threads)
 
     def _guess(self) -> float:
         """One over the mean squared length of a row, as a power of two."""
-        mean_square = float(kernels.squared_norm(self._data[2])) / self._size
+        mean_square = float(squared_norm(self._rows.values)) / self._size
         nearest = 2.0 ** round(-math.log2(mean_square)) if mean_square else 1.0
         return min(1e6, max(1e-9, nearest))
 
-    def _objective_after(self, room: local, rate: float) -> float:
+    def _objective_after(self, trial: Trial, room: local, rate: float) -> float:
         """The objective on the one half, after learning from the other at this rate.
 
         It is that of the last weights or of their mean, whichever is lower: on noisy data the last
@@ -129,17 +134,13 @@ class Sample:
         # With very few rows, the same ones must do for both
         count, judged = (size // 2, size // 2) if size >= 16 else (size, 0)
         if not hasattr(room, "arrays"):
-            room.arrays = [np.empty(length, np.float32) for length in 2 * (self._columns, 1)]
+            room.arrays = [np.empty(self._columns + 1, np.float32) for _ in range(2)]
         for array in room.arrays:
             array[:] = 0
-        weights, intercept, mean, mean_intercept = room.arrays
-        plan = (self._schedule, rate, self._l2, self._intercept_share)
-        how = self._loss, FETCHING, plan
-        order = np.arange(count, dtype=np.uint32)
-        kernels.try_out(self._data, order, how, PIECES, tuple(room.arrays))
-        points = [weights, mean], [intercept[0], mean_intercept[0]]
-        found = self._losses(*points, judged, size)
-        penalties = [0.5 * self._l2 * float(kernels.squared_norm(some)) for some in points[0]]
+        trial(self._rows, np.arange(count, dtype=np.uint32), rate, room.arrays)
+        found = self._losses(room.arrays, judged, size)
+        l2 = self._options.l2
+        penalties = [0.5 * l2 * float(squared_norm(some[:-1])) for some in room.arrays]
         with np.errstate(all="ignore"):  # where it diverges
             objectives = found.mean(axis=1) + penalties
         return min(value if math.isfinite(value) else math.inf for value in objectives.tolist())

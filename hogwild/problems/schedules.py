@@ -1,10 +1,10 @@
-"""Schedules: how long step t is, and how much of the old weights the L2 penalty has left by then.
+"""Schedules: how long step t is, and the share of the weights that the L2 penalty leaves.
 
 A step at rate r leaves exp(-r * l2) of every weight. Applied to each weight at each step this would
-be dense work; so the shared weights are kept divided by ``left``, a pure function of the step
-count that every worker can compute for itself, and nobody shares a scalar
-(after Shalev-Shwartz et al., "Pegasos", 2007, and Bottou's svmsgd, who keep it in a variable).
-Steps count from 1; `since` is the step at which the weights were last whole (left = 1).
+be dense work. So weights are stored divided by ``scale``, a pure function of the step count that
+every worker computes for itself (after Shalev-Shwartz et al., "Pegasos", 2007, and Bottou's svmsgd,
+who keep it in a variable). Steps count from 1; `since` is the step at which the weights were last
+stored whole (scale = 1).
 """
 
 import math
@@ -14,27 +14,22 @@ from dataclasses import dataclass
 from hogwild.kernels.compile import inline, one_of
 
 Rate = Callable[[float, float, float], float]
-Left = Callable[[float, float, float, float], float]
+Scale = Callable[[float, float, float, float], float]
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """A schedule: its formula, its rate, the share of the weights left, and a change per epoch."""
+    """A schedule: its formula, its rate, the scale of the weights, and whether epochs change it.
+
+    `stored_rate` is the rate over the scale, by which stored weights change: in closed form, since
+    a division would be waited for in every step.
+    """
 
     formula: str
     rate: Rate
-    left: Left
+    scale: Scale
+    stored_rate: Scale
     backs_off: bool = False
-
-
-@dataclass(frozen=True)
-class Clock:
-    """Where a worker is in the schedule."""
-
-    done: int  # steps that all workers have done since training began
-    since: int  # step of the last fold
-    stride: int  # steps of all workers for one of this worker's
-    eta0: float
 
 
 @inline
@@ -43,8 +38,13 @@ def inverse_rate(t: float, eta0: float, l2: float) -> float:
 
 
 @inline
-def inverse_left(t: float, since: float, eta0: float, l2: float) -> float:
+def inverse_scale(t: float, since: float, eta0: float, l2: float) -> float:
     return (1.0 + l2 * eta0 * since) / (1.0 + l2 * eta0 * t)
+
+
+@inline
+def inverse_stored_rate(t: float, since: float, eta0: float, l2: float) -> float:
+    return eta0 / (1.0 + l2 * eta0 * since)
 
 
 @inline
@@ -53,8 +53,13 @@ def constant_rate(t: float, eta0: float, l2: float) -> float:
 
 
 @inline
-def constant_left(t: float, since: float, eta0: float, l2: float) -> float:
+def constant_scale(t: float, since: float, eta0: float, l2: float) -> float:
     return math.exp(-l2 * eta0 * (t - since))
+
+
+@inline
+def constant_stored_rate(t: float, since: float, eta0: float, l2: float) -> float:
+    return eta0 * math.exp(l2 * eta0 * (t - since))
 
 
 @inline
@@ -63,15 +68,25 @@ def root_rate(t: float, eta0: float, l2: float) -> float:
 
 
 @inline
-def root_left(t: float, since: float, eta0: float, l2: float) -> float:
+def root_scale(t: float, since: float, eta0: float, l2: float) -> float:
     return math.exp(-2.0 * l2 * eta0 * (math.sqrt(t) - math.sqrt(since)))
 
 
+@inline
+def root_stored_rate(t: float, since: float, eta0: float, l2: float) -> float:
+    root = math.sqrt(t)
+    return eta0 / root * math.exp(2.0 * l2 * eta0 * (root - math.sqrt(since)))
+
+
 SCHEDULES: dict[str, Schedule] = {
-    "inverse": Schedule("eta0 / (1 + l2 * eta0 * t)", inverse_rate, inverse_left),
-    "constant": Schedule("eta0", constant_rate, constant_left),
-    "sqrt": Schedule("eta0 / sqrt(t)", root_rate, root_left),
-    "backoff": Schedule("eta0 * beta^(epochs done)", constant_rate, constant_left, backs_off=True),
+    "inverse": Schedule(
+        "eta0 / (1 + l2 * eta0 * t)", inverse_rate, inverse_scale, inverse_stored_rate
+    ),
+    "constant": Schedule("eta0", constant_rate, constant_scale, constant_stored_rate),
+    "sqrt": Schedule("eta0 / sqrt(t)", root_rate, root_scale, root_stored_rate),
+    "backoff": Schedule(
+        "eta0 * beta^(epochs done)", constant_rate, constant_scale, constant_stored_rate, True
+    ),
 }
 
 
@@ -104,4 +119,5 @@ def code(name: str) -> int:
 
 
 rate_of = one_of([schedule.rate for schedule in SCHEDULES.values()])
-left_of = one_of([schedule.left for schedule in SCHEDULES.values()])
+scale_of = one_of([schedule.scale for schedule in SCHEDULES.values()])
+stored_rate_of = one_of([schedule.stored_rate for schedule in SCHEDULES.values()])

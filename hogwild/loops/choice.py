@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from hogwild import machine
 from hogwild.config import Config
-from hogwild.parallel.strategies import AUTO, STRATEGIES
+from hogwild.loops.strategies import AUTO, STRATEGIES
 from hogwild.problems.problem import BlockProblem, Problem, RowProblem
 
 WORTH_A_WORKER = 5_000_000  # non-zeros in all epochs; with fewer, sharing them costs more

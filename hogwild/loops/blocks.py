@@ -1,11 +1,11 @@
-"""Workers that go through blocks: `strata`, and `hogwild` for factorization."""
+"""Workers that go through blocks of ratings: `strata`, and `hogwild` for factorization."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from hogwild.parallel.worker import Part, Worker
-from hogwild.problems.problem import BlockProblem
+from hogwild.loops.worker import Worker
+from hogwild.problems.problem import BlockProblem, Share
 from hogwild.seeds import seed_of
 
 Phase = list[tuple[int, int]]  # tasks that may be done at the same time: two bands each
@@ -39,13 +39,15 @@ class BlockWorker(Worker):
     _problem: BlockProblem
     phases: Phases
 
-    def _learn(self, part: Part) -> list[tuple[int, float]]:
-        phases = self.phases(self._problem.bands, self._problem.seed, part.epoch)
+    def _learn(self, share: Share) -> list[tuple[int, float]]:
+        phases = self.phases(self._problem.bands, self._problem.seed, share.epoch)
         losses = []
         done = 0
         for number, tasks in enumerate(phases):
             for mine in self._tasks(number, len(tasks)):
-                units, loss = self._problem.learn(self._shared, tasks[mine], part.epoch, part.eta0)
+                units, loss = self._problem.learn(
+                    self._shared, tasks[mine], share.epoch, share.eta0
+                )
                 losses.append((number * len(tasks) + mine, loss))
                 done += units
                 self._control.count(self._rank, done)

@@ -1,14 +1,13 @@
 """What one worker does: its share of an epoch, and of the evaluation.
 
-The mathematics is the problem's, when is the team's. Who may write where is what kinds of workers
-differ in: each strategy has its own.
+The problem says what is computed, the team when. Kinds of workers differ in who writes which
+weights: each strategy has its own.
 """
 
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,28 +16,17 @@ from hogwild.kernels.atomic import LOOKS
 from hogwild.kernels.compile import Kernel
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.parallel.team import Control
-from hogwild.problems.problem import Problem
+from hogwild.problems.problem import Problem, Share
 from hogwild.threads import share_of
 
 NAP = 0.0001  # seconds
 
 
-@dataclass(frozen=True)
-class Part:
-    """A part of an epoch, as all workers are told it; the whole, unless the schedule folds more."""
-
-    epoch: int
-    begin: float  # from this share of each worker's units
-    end: float  # to this one
-    done: int
-    eta0: float
-
-
 class Learned(NamedTuple):
     """What a worker answers.
 
-    Sums of losses met, by number; seconds in all, and those that it did not learn; whether it did
-    the work of all, since several would not have done well.
+    Sums of losses met, by number; seconds in all, and those spent on merging and waiting; whether
+    one worker did the work of all, since several would have overshot.
     """
 
     losses: list[tuple[int, float]]
@@ -60,55 +48,50 @@ class Worker(ABC):
         self._merged = 0.0
         self._alone = False
 
-    own_time = False  # whether each goes by its own steps only
-    goes_by_heat = False  # whether it treats columns by how common they are
-    rough: tuple[str, ...] = ()  # shared arrays that it writes before it reads: what is in them
-    # at first does not matter
+    own_time = False  # whether each counts its own steps only
+    uses_frequency = False  # whether it treats columns by how frequent they are
+    need_not_be_zeroed: tuple[str, ...] = ()  # shared arrays that it writes before it reads
 
     @classmethod
-    def kernels(cls) -> list[Kernel]:
+    def kernels(cls, problem: Any) -> list[Kernel]:
         """What workers of this kind call besides the problem's own kernels."""
         return []
 
     @classmethod
-    def prepare(cls, problem: Problem) -> None:
+    def prepare(cls, problem: Any) -> None:
         """Does what is better done once, before there are workers."""
-        if cls.goes_by_heat:
-            problem.heat  # type: ignore[attr-defined]  # noqa: B018  of rows
+        if cls.uses_frequency:
+            problem.frequency  # noqa: B018
 
     @classmethod
-    def arrays(cls, problem: Problem, workers: int) -> Wanted:
+    def arrays(cls, problem: Any, workers: int) -> Wanted:
         """What workers of this kind share besides the problem's own arrays."""
         return {}
 
     @abstractmethod
-    def _learn(self, part: Part) -> list[tuple[int, float]]:
+    def _learn(self, share: Share) -> list[tuple[int, float]]:
         """Does this worker's share of a part of an epoch; the sums of losses met, by number."""
 
-    def learn(self, part: Part) -> Learned:
+    def learn(self, share: Share) -> Learned:
         """Does this worker's share of a part of an epoch."""
         began = time.monotonic()
         self._waited = self._merged = 0.0
-        losses = self._learn(part)
+        losses = self._learn(share)
         seconds = time.monotonic() - began
         return Learned(losses, seconds, self._merged, self._waited, self._alone)
 
     def evaluate(self, data: str) -> npt.NDArray[np.float64]:
         """The sums over this worker's parts of a set of examples, a row for each part."""
         first, end = share_of(self._problem.parts(data), self._control.workers, self._rank)
-        return np.array(
-            [
-                self._problem.evaluate(self._shared, data, part)
-                for part in self._looking(range(first, end))
-            ]
-        )
+        parts = self._looking(range(first, end))
+        return np.array([self._problem.evaluate(self._shared, data, part) for part in parts])
 
-    def settle(
-        self, left: float, moments: tuple[int, int] | None, parts: int
+    def finish(
+        self, scale: float, moments: tuple[int, int] | None, parts: int
     ) -> list[npt.NDArray[np.float64]]:
-        """Makes some parts of the weights whole; what comes of each part, in their order."""
+        """Makes some parts of the weights whole; the result of each part, in their order."""
         mine = range(*share_of(parts, self._control.workers, self._rank))
-        return [self._problem.settle(self._shared, left, moments, k, parts) for k in mine]
+        return [self._problem.finish(self._shared, scale, moments, k, parts) for k in mine]
 
     def stage(self, stage: str) -> None:
         """Does this worker's part of a stage of the preparation."""
@@ -138,7 +121,7 @@ class Worker(ABC):
             yield mine
             self._control.finish_task(phase)
 
-    def _meet(self, phase: int) -> bool:
+    def _wait_for_everyone(self, phase: int) -> bool:
         """Waits until every worker has come to a phase; False if it was asked to stop before."""
         self._control.finish_task(phase)
         return self._wait_for_all(phase, self._control.workers)

@@ -6,16 +6,16 @@ A strategy is a kind of worker for problems of rows, one for problems of blocks,
 from dataclasses import dataclass
 from typing import Any
 
-from hogwild.parallel.averaging_worker import AveragedWorker, MixedWorker
-from hogwild.parallel.block_worker import RacingBlockWorker, StrataWorker
-from hogwild.parallel.column_strata_worker import ColumnStrataWorker
-from hogwild.parallel.combine_worker import CombineWorker
-from hogwild.parallel.excluding_worker import LockedWorker, RoundRobinWorker
-from hogwild.parallel.memory import Arrays, Wanted
-from hogwild.parallel.rounds_worker import MinibatchWorker, OrderedWorker
-from hogwild.parallel.row_worker import RowWorker
+from hogwild.loops.averaging import AveragedWorker, MixedWorker
+from hogwild.loops.blocks import RacingBlockWorker, StrataWorker
+from hogwild.loops.column_strata import ColumnStrataWorker
+from hogwild.loops.combine import CombineWorker
+from hogwild.loops.excluding import LockedWorker, RoundRobinWorker
+from hogwild.loops.rounds import MinibatchWorker, OrderedWorker
+from hogwild.loops.shared import RowWorker
+from hogwild.loops.worker import Worker
+from hogwild.parallel.memory import Arrays
 from hogwild.parallel.team import Control
-from hogwild.parallel.worker import Worker
 from hogwild.problems.problem import BlockProblem, Problem
 
 AUTO = "auto"
@@ -23,12 +23,16 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Strategy:
-    """A strategy, in a line; its workers; whether their number does not matter for the outcome."""
+    """A strategy, in a line; its workers; whether the result depends on how many there are.
+
+    `loses`: whether an addition may get lost where two workers make one at the same time.
+    """
 
     summary: str
     rows: type[Worker] | None = None
     blocks: type[Worker] | None = None
     deterministic: bool = False
+    loses: bool = False
 
     def workers(self, problem: Problem) -> type[Worker]:
         """The kind of worker for this problem."""
@@ -38,19 +42,22 @@ class Strategy:
 
 
 STRATEGIES: dict[str, Strategy] = {
-    "hogwild": Strategy("all workers write one array without locks", RowWorker, RacingBlockWorker),
+    "hogwild": Strategy(
+        "all workers write one array without locks", RowWorker, RacingBlockWorker, loses=True
+    ),
     "combine": Strategy(
-        "workers learn on copies and exchange changes, those of hot columns most often; none is "
-        "lost",
+        "each worker trains a private copy; updates are merged, frequent columns more often; no "
+        "update is lost",
         CombineWorker,
     ),
     "ordered": Strategy(
-        "as combine, but merged in order at fixed points; any number of workers, the same bytes",
+        "as combine, but merged in order at fixed points: the same bytes for any number of workers",
         OrderedWorker,
         deterministic=True,
     ),
     "strata": Strategy(
-        "workers hold blocks that share no row and no column; any number of them, the same bytes",
+        "workers hold blocks that share no row and no column: the same bytes for any number of "
+        "workers",
         ColumnStrataWorker,
         StrataWorker,
         deterministic=True,
@@ -70,15 +77,10 @@ STRATEGIES: dict[str, Strategy] = {
 class Workers:
     """All workers of a run, as a team calls them: each is made when it is first called."""
 
-    def __init__(self, problem: Problem, shared: Arrays, control: Control, strategy: str) -> None:
+    def __init__(self, problem: Problem, strategy: str, shared: Arrays, control: Control) -> None:
         self._ingredients = problem, shared, control
         self._kind = STRATEGIES[strategy].workers(problem)
         self._made: dict[int, Worker] = {}
-
-    @staticmethod
-    def arrays(problem: Problem, strategy: str, workers: int) -> Wanted:
-        """All arrays that so many of them share."""
-        return problem.shared() | STRATEGIES[strategy].workers(problem).arrays(problem, workers)
 
     def __call__(self, rank: int, command: str, arguments: tuple[Any, ...]) -> Any:
         if rank not in self._made:

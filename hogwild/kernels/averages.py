@@ -1,0 +1,65 @@
+"""Sums of weights over snapshots, and means of these."""
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from hogwild.kernels.compile import inline, kernel
+from hogwild.kernels.primitives import U, readonly
+from hogwild.kernels.views import FLOATS, UINT, Span, type_of
+
+
+@inline
+def add_times(weights: Any, factor: Any, keep: Any, sums: Any) -> None:
+    """sums <- keep * sums + factor * weights; for keep = 0 the old content of `sums` is ignored.
+
+    The last of the weights is the intercept, which is stored whole: the factor 1 / number of
+    snapshots is not in `factor` for it.
+    """
+    for k in range(U(0), U(sums.size)):
+        before = keep * sums[k] if keep > np.float32(0) else np.float32(0)
+        sums[k] = before + factor * weights[k]
+
+
+@kernel(types.void(readonly(types.float32), types.float32, types.float32, UINT, FLOATS))
+def add_scaled(weights: Any, scale: Any, keep: Any, scaled: Any, sums: Any) -> None:
+    """sums <- keep * sums + scale * weights; beyond the first `scaled` of them, scale is 1."""
+    add_times(weights[:scaled], scale, keep, sums[:scaled])
+    add_times(weights[scaled:], np.float32(1), keep, sums[scaled:])
+
+
+@kernel(
+    types.UniTuple(types.float64, 3)(
+        types.UniTuple(FLOATS, 3),
+        types.float32,
+        types.UniTuple(types.float32, 3),
+        UINT,
+        type_of(Span),
+    )
+)
+def finish(arrays: Any, scale: Any, factors: Any, scaled: Any, share: Any) -> Any:
+    """Makes a share of the weights whole, and means of sums of them.
+
+    weights <- scale * weights (the first `scaled` of them)
+    tail <- tail / late, or the weights if there were no late snapshots
+    whole <- keep * whole + each * tail, before tail is divided
+    The arrays are weights, tail (a sum over late snapshots) and whole (one over early ones); the
+    factors are how many late ones there were, keep and each. Returns the sums of the squares of all
+    three, without those beyond `scaled`.
+    """
+    weights, tails, wholes = arrays
+    late, keep, each = factors
+    inverse = np.float32(1) / max(late, np.float32(1))
+    of_weights, of_tails, of_wholes = 0.0, 0.0, 0.0
+    for k in range(share.begin, share.end):
+        counts = 1.0 if k < scaled else 0.0
+        weight = (scale if k < scaled else np.float32(1)) * weights[k]
+        total = tails[k] if late > np.float32(0) else weight
+        before = keep * wholes[k] if keep > np.float32(0) else np.float32(0)
+        whole, tail = before + each * total, inverse * total
+        weights[k], tails[k], wholes[k] = weight, tail, whole
+        of_weights += counts * np.float64(weight) * np.float64(weight)
+        of_tails += counts * np.float64(tail) * np.float64(tail)
+        of_wholes += counts * np.float64(whole) * np.float64(whole)
+    return of_weights, of_tails, of_wholes

@@ -1,0 +1,107 @@
+"""Looking at weights: losses and errors of rows, scores, norms. Nothing here changes weights."""
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from hogwild.kernels.compile import Kernel, inline, kernel
+from hogwild.kernels.primitives import U, readonly
+from hogwild.kernels.rows import dot_with
+from hogwild.kernels.targets import target_of
+from hogwild.kernels.views import DOUBLES, FLOAT, FLOATS, UINT, RowView, Span, type_of
+from hogwild.problems.losses import LOSSES, SIGNS, adder
+
+POINTS = 3  # weights, at most, that are compared
+WEIGHTS = readonly(types.float32)
+
+
+@inline
+def _sign_errors(score: Any, target: Any) -> Any:
+    """Whether the row is on the wrong side; nothing besides."""
+    return 1.0 if (score > 0.0) != (target > 0.0) else 0.0, 0.0
+
+
+@inline
+def _number_errors(score: Any, target: Any) -> Any:
+    """The square and the size of the error."""
+    error = score - target
+    return error * error, abs(error)
+
+
+@cache
+def evaluator(loss: str, kind: str, weighted: bool) -> Kernel:
+    """The kernel (rows, span, weights, parameter) -> sums over rows, each times the row's weight.
+
+    Of the loss; and of being on the wrong side and 0, or of the squares and sizes of errors. The
+    intercept is the last of the weights.
+    """
+    add, target_and_weight = adder(loss, weighted), target_of(weighted)
+    errors = _sign_errors if kind == SIGNS else _number_errors
+
+    def evaluate(rows: Any, span: Any, weights: Any, parameter: Any) -> Any:
+        intercept = weights[U(weights.size) - U(1)]
+        sums = 0.0, 1.0
+        first, second = 0.0, 0.0
+        for row in range(span.begin, span.end):
+            score = np.float64(intercept + dot_with(rows, row, weights))
+            target, weight = target_and_weight(rows, row)
+            sums = add(sums, weight, score, target, parameter)
+            one, other = errors(score, target)
+            first += weight * one
+            second += weight * other
+        total, product = sums
+        return total + math.log(product), first, second
+
+    signature = types.UniTuple(FLOAT, 3)(type_of(RowView), type_of(Span), WEIGHTS, FLOAT)
+    return Kernel(evaluate, signature, name=f"evaluate-{loss}-{kind}{'-weighted' * weighted}")
+
+
+@cache
+def comparer(loss: str, weighted: bool) -> Kernel:
+    """The kernel that writes the losses of rows with the first weights, then the second, ...
+
+    Each is times the row's weight. Of the weights, only the first few `points` are looked at.
+    """
+    value, target_and_weight = LOSSES[loss].value, target_of(weighted)
+
+    def compare(rows: Any, span: Any, weights: Any, points: Any, parameter: Any, out: Any) -> None:
+        begin, end = span
+        for row in range(begin, end):
+            target, weight = target_and_weight(rows, row)
+            for n in range(points):
+                intercept = weights[n][U(weights[n].size) - U(1)]
+                score = np.float64(intercept + dot_with(rows, row, weights[n]))
+                place = n * (end - begin) + row - begin
+                out[place] = weight * value(score, target, parameter)
+
+    arrays = types.UniTuple(WEIGHTS, POINTS)
+    signature = types.void(type_of(RowView), type_of(Span), arrays, UINT, FLOAT, DOUBLES)
+    return Kernel(compare, signature, name=f"compare-{loss}{'-weighted' * weighted}")
+
+
+@kernel(
+    types.void(
+        readonly(types.uint64), readonly(types.uint32), WEIGHTS, WEIGHTS, types.float32, FLOATS
+    )
+)
+def scores(starts: Any, columns: Any, values: Any, weights: Any, intercept: Any, out: Any) -> None:
+    """The score of every row; columns that the weights do not have count as zero."""
+    known = U(weights.size)
+    for row in range(U(0), U(out.size)):
+        dot = intercept
+        for k in range(U(starts[row]), U(starts[row + U(1)])):
+            if columns[k] < known:
+                dot += weights[columns[k]] * values[k]
+        out[row] = dot
+
+
+@kernel(FLOAT(WEIGHTS))
+def squared_norm(weights: Any) -> Any:
+    """The sum of the squares, in double precision."""
+    total = 0.0
+    for k in range(U(0), U(weights.size)):
+        total += np.float64(weights[k]) * np.float64(weights[k])
+    return total

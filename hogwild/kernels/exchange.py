@@ -1,0 +1,205 @@
+"""Exchanging changes between the workers' copies of the weights.
+
+Of every weight, each worker has a slot in shared memory that holds the sum of its changes, and
+that nobody else writes to: a weight is the sum of its slots, and no change is ever lost. Worker 0
+holds the initial weights in its slots. A worker's copy is its own slot plus what it has seen of the
+others'.
+
+Columns are exchanged the more often the more frequent they are: in tiers, of which the first few
+are lists of the most frequent columns, with slots of their own that lie together, and the last is
+all of them (where the frequent columns' slots stay 0). The intercept is the first of the frequent
+columns. `width` is how many numbers are stored for a column.
+After HOGWILD++ (Zhang, Hsieh, Akella 2016) and HogBatch (Sallinen, Satish, Smelyanskiy, Sury, Re
+2016).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from hogwild.kernels.compile import inline, kernel
+from hogwild.kernels.primitives import U, readonly
+from hogwild.kernels.views import FLOATS, ORDER, UINT, Floats, Span, register, type_of
+
+FEWEST = 32.0  # rows between two exchanges, and the most between two looks at the others
+MOST = 16384.0
+PIECE = U(1024)  # weights of which all that is needed stays in the nearest cache
+
+
+class Copy(NamedTuple):
+    """A worker's copy of the weights, what it holds of others', and of others' frequent columns.
+
+    `sums` are of the weights over early and over late snapshots.
+    """
+
+    weights: Floats
+    others: Floats
+    frequent_others: Floats
+    sums: Floats
+
+
+class Slots(NamedTuple):
+    """Slots of all columns, and of the frequent ones: those of worker 0, of worker 1, ..."""
+
+    all: Floats
+    frequent: Floats
+
+
+class Tiers(NamedTuple):
+    """The frequent columns, the most frequent first, and where each tier ends among them.
+
+    For each tier and the last, all columns: at a rate r, 1 / (r * coupling) rows may pass between
+    two exchanges, and `fewest_rows` must once training has warmed up.
+    """
+
+    columns: npt.NDArray[np.uint32]
+    ends: npt.NDArray[np.uint64]
+    coupling: npt.NDArray[np.float64]
+    fewest_rows: npt.NDArray[np.float64]
+
+
+class Place(NamedTuple):
+    """A worker's number, and how many workers there are."""
+
+    rank: int
+    workers: int
+
+
+register(Copy, FLOATS, FLOATS, FLOATS, FLOATS)
+register(Slots, FLOATS, FLOATS)
+DOUBLES_IN = readonly(types.float64)
+register(Tiers, ORDER, readonly(types.uint64), DOUBLES_IN, DOUBLES_IN)
+register(Place, UINT, UINT)
+
+
+@inline
+def exchange_frequent(
+    copy: Any, slots: Any, columns: Any, width: Any, place: Any, begin: Any, end: Any
+) -> None:
+    """Exchanges the changes of the frequent columns number begin, ..., end - 1."""
+    stride = slots.size // place.workers
+    for p in range(begin, end):
+        for k in range(U(0), width):
+            at, listed = width * U(columns[p]) + k, width * p + k
+            change = copy.weights[at] - copy.frequent_others[listed]
+            slots[place.rank * stride + listed] = change
+            others = np.float32(0)
+            for worker in range(U(0), place.workers):
+                if worker != place.rank:
+                    others += slots[worker * stride + listed]
+            copy.frequent_others[listed] = others
+            copy.weights[at] = change + others
+
+
+@inline
+def exchange_all(copy: Any, slots: Any, columns: Any, width: Any, place: Any) -> None:
+    """Exchanges the changes of all columns; the frequent ones have just been exchanged."""
+    weights, others = copy.weights, copy.others
+    for p in range(U(0), U(columns.size)):
+        for k in range(U(0), width):
+            weights[width * U(columns[p]) + k] = np.float32(0)
+    stride = slots.all.size // place.workers
+    for first in range(U(0), U(weights.size), PIECE):
+        end = min(first + PIECE, U(weights.size))
+        for at in range(first, end):
+            change = weights[at] - others[at]
+            slots.all[place.rank * stride + at] = change
+            weights[at] = change
+            others[at] = np.float32(0)
+        for worker in range(U(0), place.workers):
+            if worker != place.rank:
+                for at in range(first, end):
+                    others[at] += slots.all[worker * stride + at]
+        for at in range(first, end):
+            weights[at] += others[at]
+    mine = place.rank * (slots.frequent.size // place.workers)
+    for p in range(U(0), U(columns.size)):
+        for k in range(U(0), width):
+            listed = width * p + k
+            whole = slots.frequent[mine + listed] + copy.frequent_others[listed]
+            weights[width * U(columns[p]) + k] = whole
+
+
+@inline
+def rows_until(tier: Any, rate: Any, warmth: Any, tiers: Any) -> Any:
+    """How many rows may pass between two exchanges of a tier.
+
+    As many as change slopes by little; but not so few that exchanging takes much of the time, once
+    training has warmed up (1; from 0 at the start).
+    """
+    wanted = 1.0 / max(1e-30, rate * tiers.coupling[tier])
+    return max(FEWEST, wanted, warmth * tiers.fewest_rows[tier])
+
+
+@inline
+def add_snapshot(
+    copy: Any, tiers: Any, width: Any, workers: Any, scale: Any, late: Any, first: Any
+) -> None:
+    """Adds this worker's part of the weights, made whole, to a sum; the first begins it.
+
+    The parts of all workers add up to the weights, of which no copy has all. Of the most frequent
+    columns each copy knows nearly all, so its part is an equal share of what it knows: their own
+    changes drift apart, and workers take a snapshot at slightly different times.
+    """
+    weights, others, sums = copy.weights, copy.others, copy.sums
+    size = U(weights.size)
+    offset = late * size
+    factor = np.float32(scale)
+    for at in range(U(0), size):
+        before = np.float32(0) if first else sums[offset + at]
+        sums[offset + at] = before + factor * (weights[at] - others[at])
+    share = np.float32(1) / np.float32(workers)
+    shared = U(tiers.ends[min(U(1), U(tiers.ends.size) - U(1))])
+    for p in range(U(0), U(tiers.columns.size)):
+        for k in range(U(0), width):
+            at = width * U(tiers.columns[p]) + k
+            own = weights[at] - copy.frequent_others[width * p + k]
+            part = share * weights[at] if p < shared else own
+            sums[offset + at] += factor * (part - (weights[at] - others[at]))
+    for at in range(size - width, size):  # the intercept is stored whole
+        sums[offset + at] += (np.float32(1) - factor) * share * weights[at]
+
+
+@kernel(types.void(type_of(Copy), type_of(Slots), ORDER, UINT, type_of(Place)))
+def hand_in(copy: Any, slots: Any, columns: Any, width: Any, place: Any) -> None:
+    """Writes the changes of all columns to the slots, and takes none: the copy is done with."""
+    offset = place.rank * (U(slots.frequent.size) // place.workers)
+    for p in range(U(0), U(columns.size)):
+        for k in range(U(0), width):
+            at, listed = width * U(columns[p]) + k, width * p + k
+            slots.frequent[offset + listed] = copy.weights[at] - copy.frequent_others[listed]
+            copy.others[at] = copy.weights[at]  # so that others find 0 in the other slot
+    offset = place.rank * (U(slots.all.size) // place.workers)
+    for at in range(U(0), U(copy.weights.size)):
+        slots.all[offset + at] = copy.weights[at] - copy.others[at]
+
+
+@kernel(types.void(FLOATS, UINT, UINT, type_of(Span), FLOATS))
+def add_up(slots: Any, parts: Any, offset: Any, share: Any, out: Any) -> None:
+    """out[k] is the sum of the numbers offset + k of so many equal parts of the slots."""
+    begin, end = share
+    stride = U(slots.size) // parts
+    for first in range(begin, end, PIECE):
+        stop = min(first + PIECE, end)
+        for k in range(first, stop):
+            out[k] = slots[offset + k]
+        for part in range(U(1), parts):
+            for k in range(first, stop):
+                out[k] += slots[part * stride + offset + k]
+
+
+@kernel(types.void(FLOATS, UINT, ORDER, UINT, type_of(Span), FLOATS))
+def add_up_frequent(slots: Any, parts: Any, columns: Any, width: Any, share: Any, out: Any) -> None:
+    """The same for the frequent columns' slots, as far as these weights are in the share."""
+    begin, end = share
+    stride = U(slots.size) // parts
+    for p in range(U(0), U(columns.size)):
+        for k in range(U(0), width):
+            at = width * U(columns[p]) + k
+            if at >= begin and at < end:
+                total = np.float32(0)
+                for part in range(U(0), parts):
+                    total += slots[part * stride + width * p + k]
+                out[at] = total

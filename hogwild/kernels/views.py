@@ -1,0 +1,134 @@
+"""What kernels see of data, weights and time: named tuples of arrays and numbers.
+
+Beside each stands its type for numba. Fields are not converted on the way into a kernel: `view`
+makes each of the type that the kernels were compiled for.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from hogwild.kernels.primitives import readonly, writable
+
+Floats = npt.NDArray[np.float32]
+
+
+class RowView(NamedTuple):
+    """Sparse rows; in `targets`, each row's target, and its weight where rows have weights."""
+
+    starts: npt.NDArray[np.uint64]
+    columns: npt.NDArray[np.uint32]
+    values: Floats
+    targets: Floats
+
+
+class Stored(NamedTuple):
+    """Where a step reads and writes: `width` numbers for each column, those of the intercept apart.
+
+    `write` is `read`, and `moved` is `bias`, but where changes must not be seen before they are
+    merged. `state` has the numbers that are kept for each row.
+    """
+
+    read: Floats
+    write: Floats
+    bias: Floats
+    moved: Floats
+    state: Floats
+
+
+class Own(NamedTuple):
+    """Scratch of one worker: scores and slopes of a row, the intercept as it was last shared."""
+
+    scores: Floats
+    slopes: npt.NDArray[np.float64]
+    shared_bias: Floats
+
+
+class Shape(NamedTuple):
+    """How many numbers are stored for a column; those from `first` to `end` are learned."""
+
+    width: int
+    first: int
+    end: int
+
+
+class Fetching(NamedTuple):
+    """How many rows ahead rows are fetched into the cache, and how many rows ahead their weights.
+
+    Of each row at least so many cache `lines` are fetched: where rows differ in length, the
+    processor would mispredict the end of a loop. 0: no fetching.
+    """
+
+    ahead: int
+    lines: int
+    weights_ahead: int
+
+
+class Clock(NamedTuple):
+    """Steps that all workers have done, and how many steps of all one of ours stands for."""
+
+    done: float
+    pace: float
+
+
+class Span(NamedTuple):
+    """Places in an order, or columns: from `begin` up to, but not, `end`."""
+
+    begin: int
+    end: int
+
+
+UINT, FLOAT = types.uintp, types.float64
+FLOATS = writable(types.float32)
+DOUBLES = writable(types.float64)
+WORDS = writable(types.int64)
+ORDER = readonly(types.uint32)
+
+_FIELDS: dict[Any, tuple[Any, ...]] = {
+    RowView: (
+        readonly(types.uint64),
+        readonly(types.uint32),
+        readonly(types.float32),
+        readonly(types.float32),
+    ),
+    Stored: (FLOATS, FLOATS, FLOATS, FLOATS, FLOATS),
+    Own: (FLOATS, DOUBLES, FLOATS),
+    Shape: (UINT, UINT, UINT),
+    Fetching: (UINT, UINT, UINT),
+    Clock: (FLOAT, FLOAT),
+    Span: (UINT, UINT),
+}
+
+
+def register(kind: Any, *fields: Any) -> None:
+    """Says of which types for numba the fields of a named tuple are, unless all are floats."""
+    _FIELDS[kind] = fields
+
+
+_PLAIN: dict[Any, Any] = {UINT: np.uintp, FLOAT: float, types.int64: int}
+
+
+def type_of(kind: Any) -> Any:
+    """numba's type of a named tuple: of one listed above, or else of plain floats."""
+    return types.BaseTuple.from_types(_fields(kind), kind)
+
+
+def view(kind: Any, *fields: Any) -> Any:
+    """A named tuple as kernels take it: numbers of the right type, inputs that can't be written."""
+    return kind(*(_as(known, field) for known, field in zip(_fields(kind), fields, strict=True)))
+
+
+def _fields(kind: Any) -> tuple[Any, ...]:
+    return _FIELDS.get(kind) or (FLOAT,) * len(kind._fields)
+
+
+def _as(known: Any, field: Any) -> Any:
+    if not isinstance(known, types.Array):
+        return _PLAIN[known](field)
+    if known.mutable or not field.flags.writeable:
+        return field
+    frozen = field.view()
+    frozen.flags.writeable = False
+    return frozen

@@ -1,0 +1,308 @@
+"""`combine`: each worker learns on a copy of its own, and workers exchange their changes."""
+
+from functools import cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hogwild.kernels.atomic import SLOT
+from hogwild.kernels.clock import nanoseconds
+from hogwild.kernels.compile import Kernel
+from hogwild.kernels.exchange import (
+    MOST,
+    Copy,
+    Place,
+    Slots,
+    Tiers,
+    add_snapshot,
+    add_up,
+    add_up_frequent,
+    exchange_all,
+    exchange_frequent,
+    hand_in,
+    rows_until,
+)
+from hogwild.kernels.primitives import U
+from hogwild.kernels.views import (
+    FLOAT,
+    FLOATS,
+    UINT,
+    WORDS,
+    Clock,
+    Span,
+    Stored,
+    register,
+    type_of,
+    view,
+)
+from hogwild.loops.shared import LATE, RowWorker
+from hogwild.loops.visiting import visited, visitor, width_of
+from hogwild.parallel.memory import Arrays, Wanted, private_arrays
+from hogwild.parallel.team import Control
+from hogwild.problems.problem import SUMS, RowProblem, Share
+from hogwild.steps.step import Step
+from hogwild.threads import share_of
+
+TIERS = (512, 4_096, 32_768)  # the most frequent columns, by how often they are exchanged
+LEAST_RARE = 4  # times as many columns as in a tier, for it to be one
+NEAR = 0.25  # how far a slope may be changed by what others do not see yet
+AFFORDED = 0.02  # of the time: what the exchanges of a tier may take in the long run
+LISTED, IN_ORDER = 2.5, 0.7  # non-zeros that take as long as exchanging a column
+AT_LEAST = 100.0  # non-zeros that take as long as any exchange
+FEWEST_TIMES = 16  # an epoch that all columns are exchanged, whatever it takes
+WARM_UP = 0.05  # of an epoch, after which exchanges may not take more than that
+LOOK = 50_000_000  # non-zeros between two looks at the parent
+
+FEWEST_SNAPSHOTS = 8  # of an epoch, that a worker takes; two of them are late
+EVEN = 4  # each worker's sums are rescaled as if over so many snapshots, one of them late
+START, END = range(2)  # phases at whose end workers wait for each other
+
+# Places in a worker's counters; from TIER on, one for each tier
+GAP, LATE_FROM, EARLY, AFTER, SPENT, TIER = range(6)
+
+
+class Part(NamedTuple):
+    """Where the worker's part of the order begins, where to go on, and where to end."""
+
+    begin: int
+    at: int
+    end: int
+
+
+register(Part, UINT, UINT, UINT)
+
+
+@cache
+def combining_loop(step: Step) -> Kernel:
+    """The kernel that goes through rows on a copy; it returns the sum of their losses."""
+    visit, width_in, reach, scale = visitor(step), width_of(step), step.reach, step.scale
+
+    def learn(
+        rows: Any,
+        order: Any,
+        own: Any,
+        shape: Any,
+        plan: Any,
+        fetching: Any,
+        part: Any,
+        clock: Any,
+        copy: Any,
+        slots: Any,
+        tiers: Any,
+        place: Any,
+        steps: Any,
+        at_work: Any,
+        stop: Any,
+        counters: Any,
+        state: Any,
+    ) -> Any:
+        # clock: steps done before this part, and in how many steps training has warmed up
+        # counters: rows between two snapshots (0: none are taken), the place after which they are
+        # late, how many were early and late, nanoseconds spent on exchanging; then the rows that
+        # passed since the last exchange of each tier
+        width = width_in(shape)
+        bias = U(copy.weights.size) - width
+        lists = U(tiers.ends.size)
+        gap = counters[GAP]
+        intercept = copy.weights[bias:]
+        stored = Stored(copy.weights, copy.weights, intercept, intercept, state)
+        total = 0.0
+        at = part.at
+        while at < part.end and stop[0] == 0:
+            now, pace = clock.done, 0.0
+            for worker in range(U(0), place.workers):
+                now += np.float64(steps[worker * SLOT])
+                pace += np.float64(at_work[worker * SLOT])
+            rate = reach(plan, max(1.0, now))
+            warmth = min(1.0, now / clock.pace)
+            size = min(U(min(MOST, rows_until(U(0), rate, warmth, tiers))), part.end - at)
+            if gap > 0:
+                size = min(size, U(gap) - (at - part.begin) % U(gap))
+            span = at, at + size
+            times = Clock(now, max(1.0, pace))
+            total += visit(rows, order, span, stored, own, shape, plan, times, fetching)
+            at += size
+            steps[place.rank * SLOT] = np.int64(at - part.begin)
+
+            began = nanoseconds()
+            first = U(0)
+            for tier in range(U(0), lists + U(1)):
+                passed = U(TIER) + tier
+                counters[passed] += np.int64(size)
+                if np.float64(counters[passed]) >= rows_until(tier, rate, warmth, tiers):
+                    counters[passed] = 0
+                    end = U(tiers.ends[tier]) if tier < lists else U(tiers.columns.size)
+                    begin = first if tier < lists else U(0)
+                    exchange_frequent(copy, slots.frequent, tiers.columns, width, place, begin, end)
+                    if tier == lists:
+                        exchange_all(copy, slots, tiers.columns, width, place)
+                if tier < lists:
+                    first = U(tiers.ends[tier])
+            counters[SPENT] += nanoseconds() - began
+            if gap > 0 and (at - part.begin) % U(gap) == 0:
+                late = U(np.int64(at) > counters[LATE_FROM])
+                count = U(EARLY) + late
+                now = clock.done + np.float64(steps[place.rank * SLOT]) * np.float64(place.workers)
+                is_first = counters[count] == 0
+                add_snapshot(copy, tiers, width, place.workers, scale(plan, now), late, is_first)
+                counters[count] += 1
+        return total
+
+    kinds = (type_of(kind) for kind in (Part, Clock, Copy, Slots, Tiers, Place))
+    arrays = WORDS, WORDS, WORDS, WORDS, FLOATS
+    return Kernel(learn, FLOAT(*visited(step), *kinds, *arrays), name=f"combine-{step.name}")
+
+
+def tiers_of(
+    problem: RowProblem, unseen: float, near: float = NEAR, afforded: float = AFFORDED
+) -> Any:
+    """The frequent columns, and how often which of them are exchanged.
+
+    `unseen` is how many rows of others a worker does not see for each that passes, `near` how far
+    these may change a slope, `afforded` the share of the time that exchanging a tier may take. The
+    intercept is a tier by itself: every row moves it, and it takes next to no time.
+    """
+    size = problem.columns + 1  # and the intercept, which is the first of the frequent ones
+    frequency = problem.frequency
+    ends = [1, *(c for c in TIERS if LEAST_RARE * c <= size and c <= len(frequency.columns))]
+    columns = np.append(np.uint32(problem.columns), frequency.columns[: ends[-1] - 1])
+    # How far a row moves the score of another through the columns of a tier and rarer ones
+    coupling = [
+        frequency.squares[place:].max(initial=0) + (frequency.means[place:] ** 2).sum()
+        for place in (0, *(end - 1 for end in ends))
+    ]
+    coupling[0] = max(coupling[0], problem.intercept_share)
+    couplings = np.maximum(coupling, 1e-30) * unseen * problem.curvature / near
+    costs = [LISTED * (end - before) for before, end in pairwise([0, *ends])]
+    costs[0] = max(costs[0], AT_LEAST)
+    affordable = problem.width * np.array([*costs, size * IN_ORDER]) / afforded
+    affordable *= problem.units / max(1, problem.work)
+    fewest_rows = np.minimum(affordable, problem.units / FEWEST_TIMES)
+    return view(Tiers, columns, np.array(ends, np.uint64), couplings, fewest_rows)
+
+
+class CombineWorker(RowWorker):
+    """A worker with a copy of the weights, to which the changes of the others are added."""
+
+    uses_frequency = True
+    need_not_be_zeroed = ("slots", "frequent_slots", "sums")
+    kernel = staticmethod(combining_loop)
+
+    def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
+        super().__init__(problem, shared, control, rank)
+        workers, size = control.workers, len(shared["stored"])
+        self._tiers = tiers_of(problem, workers - 1)
+        self._place = view(Place, rank, workers)
+        self._fetching = problem.fetching(shared=False)
+        self._width = np.uintp(problem.width)
+        frequent = problem.width * len(self._tiers.columns)
+        own = private_arrays(dict.fromkeys(("weights", "others"), (size, np.float32)))
+        sums = shared["sums"].reshape(workers, -1)[rank]
+        others = np.zeros(frequent, np.float32)
+        self._copy = view(Copy, own["weights"], own["others"], others, sums)
+        self._slots = view(Slots, shared["slots"], shared["frequent_slots"][: workers * frequent])
+        # The weights of the frequent columns, in the order of their slots
+        lanes = np.arange(problem.width)
+        self._listed = (
+            self._tiers.columns[:, None].astype(np.int64) * problem.width + lanes
+        ).ravel()
+        self._counters = np.zeros(TIER + len(self._tiers.fewest_rows), np.int64)
+        self._rows_between_looks = 1 + LOOK * problem.units // max(1, problem.work)
+
+    @classmethod
+    def kernels(cls, problem: RowProblem) -> list[Kernel]:
+        """What it calls."""
+        return [*super().kernels(problem), hand_in, add_up, add_up_frequent]
+
+    @classmethod
+    def arrays(cls, problem: RowProblem, workers: int) -> Wanted:
+        """A slot of every weight for every worker, and its sums over snapshots."""
+        size = workers * problem.size
+        return {
+            "slots": (size, np.float32),
+            "frequent_slots": (workers * problem.width * TIERS[-1], np.float32),
+            "sums": (2 * size if problem.snapshots else workers, np.float32),
+        }
+
+    def _go_through(self, share: Share, begin: int, stop: int) -> float:
+        total = 0.0
+        # Where an epoch goes in parts, the means are over the last of them
+        takes_snapshots = self._problem.snapshots > 0 and share.end == 1
+        if self._start(begin, takes_snapshots):
+            plan = self._problem.plan(share)
+            clock = view(Clock, share.done, max(1.0, WARM_UP * self._problem.units))
+            place = begin
+            while place < stop and self._control.goes_on():
+                end = min(stop, place + self._rows_between_looks)
+                total += self.kernel(self._problem.step)(
+                    self._problem.rows,
+                    self._order,
+                    self._own,
+                    self._shape,
+                    plan,
+                    self._fetching,
+                    view(Part, begin, place, end),
+                    clock,
+                    self._copy,
+                    self._slots,
+                    self._tiers,
+                    self._place,
+                    *self._control.words,
+                    self._counters,
+                    self._shared["row_state"],
+                )
+                place = end
+        self._merged += 1e-9 * int(self._counters[SPENT])
+        hand_in(self._copy, self._slots, self._tiers.columns, self._width, self._place)
+        if takes_snapshots:
+            self._even_out_snapshots()
+        if self._wait_for_everyone(END):
+            self._bring_together(takes_snapshots)
+        return total
+
+    def _start(self, begin: int, takes_snapshots: bool) -> bool:
+        """Makes the copy, and the slots: worker 0 holds the initial weights."""
+        copy, slots, listed = self._copy, self._slots, self._listed
+        copy.weights[:] = self._shared["stored"]
+        first = np.float32(self._rank == 0)
+        mine, mine_frequent = (
+            part.reshape(self._control.workers, -1)[self._rank] for part in slots
+        )
+        for weights, slot, others in (
+            (copy.weights, mine, copy.others),
+            (copy.weights[listed], mine_frequent, copy.frequent_others),
+        ):
+            np.multiply(weights, first, out=slot)
+            np.multiply(weights, 1 - first, out=others)
+        mine[listed] = copy.others[listed] = 0
+        self._counters[:] = 0
+        if takes_snapshots:
+            each = max(FEWEST_SNAPSHOTS, self._problem.snapshots // (2 * self._control.workers))
+            self._counters[GAP] = max(1, len(self._order) // each)
+            self._counters[LATE_FROM] = int(LATE * len(self._order)) - begin
+        return self._wait_for_everyone(START)
+
+    def _even_out_snapshots(self) -> None:
+        """Rescales this worker's sums, as if over so many snapshots whatever their number was."""
+        copy, listed = self._copy, self._listed
+        sums = copy.sums.reshape(2, -1)
+        for which, share in enumerate((LATE, 1 - LATE)):
+            count = int(self._counters[EARLY + which])
+            if count == 0:  # what is there is of another epoch
+                np.subtract(copy.weights, copy.others, out=sums[which])
+                sums[which][listed] = copy.weights[listed] - copy.frequent_others
+            sums[which] *= np.float32(share * EVEN / max(1, count))
+        if self._rank == 0:
+            self._control.add_moments(int(LATE * EVEN), int((1 - LATE) * EVEN))
+
+    def _bring_together(self, snapshots: bool) -> None:
+        """Makes the shared weights whole: each worker adds up its share of them."""
+        workers, size = self._control.workers, self._problem.size
+        columns, slots = self._tiers.columns, self._slots
+        share = view(Span, *share_of(size, workers, self._rank))
+        out = self._shared["stored"]
+        add_up(slots.all, workers, 0, share, out)
+        add_up_frequent(slots.frequent, workers, columns, self._width, share, out)
+        for which, name in enumerate(SUMS if snapshots else ()):
+            add_up(self._shared["sums"], workers, which * size, share, self._shared[name])

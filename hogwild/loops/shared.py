@@ -1,0 +1,210 @@
+"""`hogwild`: all workers write one array of weights, without locks (Niu et al. 2011).
+
+With one worker, or on weights of its own, the same loop is plain sequential learning.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from hogwild.kernels.compile import Kernel, inline
+from hogwild.kernels.primitives import U
+from hogwild.kernels.views import FLOAT, Clock, Span, Stored, type_of, view
+from hogwild.loops.visiting import visited, visitor, width_of
+from hogwild.loops.worker import Worker
+from hogwild.parallel.memory import Arrays
+from hogwild.parallel.team import Control
+from hogwild.problems.problem import RowProblem, Share
+from hogwild.seeds import seed_of
+from hogwild.steps.step import Step
+from hogwild.threads import share_of
+
+BLOCK = U(256)  # rows between two exchanges of the intercept
+LATE = 0.75  # of an epoch: snapshots after it are in both means of the weights
+FEWEST = 16  # rows in a piece: with fewer, looking around would take most of the time
+
+
+@cache
+def going_through(step: Step, shares_intercept: bool = True) -> Any:
+    """Visits the rows at some places of an order, and shares the intercept now and then.
+
+    Every row moves the intercept: shared at each of them, its cache line would be waited for.
+    """
+    visit, width = visitor(step), width_of(step)
+
+    @inline
+    def go_through(
+        rows: Any,
+        order: Any,
+        own: Any,
+        shape: Any,
+        plan: Any,
+        fetching: Any,
+        span: Any,
+        stored: Any,
+        clock: Any,
+    ) -> Any:
+        begin, end = span
+        bias = U(stored.read.size) - width(shape)
+        total = 0.0
+        for first in range(begin, end, BLOCK):
+            if shares_intercept:
+                for k in range(U(0), width(shape)):
+                    own.shared_bias[k] = stored.read[bias + k]
+                    stored.bias[k] = own.shared_bias[k]
+            block = first, min(first + BLOCK, end)
+            now = Clock(clock.done + clock.pace * np.float64(first - begin), clock.pace)
+            total += visit(rows, order, block, stored, own, shape, plan, now, fetching)
+            if shares_intercept:
+                for k in range(U(0), width(shape)):
+                    # races, as the weights
+                    stored.write[bias + k] += stored.bias[k] - own.shared_bias[k]
+        return total
+
+    return go_through
+
+
+@cache
+def shared_loop(step: Step) -> Kernel:
+    """The kernel that goes through rows; it returns the sum of their losses before each step."""
+    return _loop(step, True)
+
+
+@cache
+def parts_loop(step: Step) -> Kernel:
+    """The same, with an intercept that others do not see."""
+    return _loop(step, False)
+
+
+def _loop(step: Step, shares_intercept: bool) -> Kernel:
+    go_through = going_through(step, shares_intercept)
+
+    def learn(
+        rows: Any,
+        order: Any,
+        own: Any,
+        shape: Any,
+        plan: Any,
+        fetching: Any,
+        span: Any,
+        stored: Any,
+        clock: Any,
+    ) -> Any:
+        return go_through(rows, order, own, shape, plan, fetching, span, stored, clock)
+
+    kinds = (type_of(kind) for kind in (Span, Stored, Clock))
+    name = f"{'learn' if shares_intercept else 'part'}-{step.name}"
+    return Kernel(learn, FLOAT(*visited(step), *kinds), name=name)
+
+
+class RowWorker(Worker):
+    """Goes through rows in a random order, some at a time.
+
+    Between the pieces it looks at the clock, at the others and at the control.
+    """
+
+    _problem: RowProblem
+    kernel = staticmethod(shared_loop)
+
+    def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
+        super().__init__(problem, shared, control, rank)
+        self._first, end = self._share()
+        self._order = np.empty(end - self._first, np.uint32)
+        self._own = problem.own()
+        self._shape = problem.shape(rank, control.workers)
+        self._fetching = problem.fetching(shared=control.workers > 1)
+        self._stored = self._view(shared["stored"])
+
+    @classmethod
+    def kernels(cls, problem: RowProblem) -> list[Kernel]:
+        """What it calls."""
+        return [cls.kernel(problem.step)]
+
+    def _share(self) -> tuple[int, int]:
+        """Its rows: the first, and the one after the last."""
+        return share_of(self._problem.units, self._control.workers, self._rank)
+
+    def _view(self, weights: Any) -> Any:
+        """Weights as a step sees them; of the intercept it has a copy."""
+        bias = np.zeros(self._problem.width, np.float32)
+        return view(Stored, weights, weights, bias, bias, self._shared["row_state"])
+
+    def _learn(self, share: Share) -> list[tuple[int, float]]:
+        size = len(self._order)
+        if share.begin == 0:
+            seed = seed_of(self._problem.seed, share.epoch, self._rank)
+            self._problem.shuffle(self._order, self._first, seed)
+        begin, stop = int(size * share.begin), int(size * share.end)
+        total = self._go_through(share, begin, stop)
+        self._control.finish(self._rank)
+        return [(self._rank, total)]
+
+    def _go_through(self, share: Share, begin: int, stop: int) -> float:
+        """Visits the rows at these places of the order; the sum of the losses met."""
+        plan = self._problem.plan(share)
+        total = 0.0
+        place = begin
+        while place < stop and self._control.goes_on():
+            clock = self._clock(share)
+            end = min(place + self._piece(share, clock), stop)
+            total += self._visit(place, end, plan, clock)
+            self._control.count(self._rank, end - begin)
+            self._add_snapshot(share, plan)
+            place = end
+        return total
+
+    def _visit(self, begin: int, end: int, plan: Any, clock: Clock) -> float:
+        return float(
+            self.kernel(self._problem.step)(
+                self._problem.rows,
+                self._order,
+                self._own,
+                self._shape,
+                plan,
+                self._fetching,
+                view(Span, begin, end),
+                self._stored,
+                clock,
+            )
+        )
+
+    def _clock(self, share: Share) -> Clock:
+        done = share.done + self._control.steps()
+        clock: Clock = view(Clock, done, max(1, self._control.at_work()))
+        return clock
+
+    def _piece(self, share: Share, clock: Clock) -> int:
+        """Rows until the next look: few enough that Ctrl-C is heard, and no snapshot is missed.
+
+        Between looks a worker assumes that the others make equal progress, so the schedule may
+        change little within a piece.
+        """
+        snapshots = max(1, self._problem.snapshots)
+        piece = min(self._problem.chunk, -(-len(self._order) // snapshots))
+        if clock.pace > 1:
+            together = self._problem.steady_steps(int(clock.done), share.eta0)
+            piece = min(piece, max(FEWEST, together // int(clock.pace)))
+        return max(1, piece)
+
+    def _add_snapshot(self, share: Share, plan: Any) -> None:
+        """Adds the weights to a mean where all workers together have come to another snapshot."""
+        units, snapshots = self._problem.units, self._problem.snapshots
+        steps = int(units * share.begin) + self._control.steps()
+        late = steps > LATE * units
+        with self._control.moment(steps * snapshots // units, late) as mine:
+            if mine:
+                first = self._control.moments()[late] == 0
+                scale = self._problem.step.scale(plan, self._clock(share).done)
+                self._problem.add_snapshot(self._shared, late, first, scale)
+
+
+class LoneWorker(RowWorker):
+    """Goes through all rows, while the others have nothing to do."""
+
+    def _share(self) -> tuple[int, int]:
+        return 0, self._problem.units
+
+    def _clock(self, share: Share) -> Clock:
+        clock: Clock = view(Clock, share.done + self._control.steps(), 1)
+        return clock

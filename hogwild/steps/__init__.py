@@ -1,0 +1,1 @@
+"""Steps: what one row adds to the numbers that are stored for its columns."""

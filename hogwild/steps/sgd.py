@@ -1,0 +1,73 @@
+"""Stochastic gradient descent with an L2 penalty, one weight for each column.
+
+    w <- (1 - rate l2) w;  score = <w, x> + b
+    w <- w - rate slope(score, target) x;  b <- b - intercept rate slope
+
+Decaying every weight at each step would be dense work, so weights are stored divided by a scale,
+the share that the penalty has left of them (see learn/schedules.py).
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hogwild.kernels.compile import inline
+from hogwild.kernels.rows import add_to_columns, dot_with
+from hogwild.kernels.targets import target_of
+from hogwild.problems.losses import LOSSES, adder
+from hogwild.problems.schedules import rate_of, scale_of, stored_rate_of
+from hogwild.steps.step import Step
+
+
+class Plan(NamedTuple):
+    """The numbers of an epoch."""
+
+    schedule: float  # its number
+    eta0: float
+    l2: float
+    since: float  # the step at which the weights were last stored whole
+    intercept: float  # the intercept's rate over that of the weights; 0: there is none
+    parameter: float  # of the loss
+
+
+@inline
+def rate_at(plan: Any, t: Any) -> Any:
+    """The learning rate of step t."""
+    return rate_of(plan.schedule, t, plan.eta0, plan.l2)
+
+
+@inline
+def scale_at(plan: Any, t: Any) -> Any:
+    """The share of the weights that the penalty has left since they were last stored whole."""
+    return scale_of(plan.schedule, t, plan.since, plan.eta0, plan.l2)
+
+
+@cache
+def sgd(loss: str, weighted: bool) -> Step:
+    """The step for a loss, with or without weights of the rows."""
+    slope_of, add_of = LOSSES[loss].slope, adder(loss, weighted)
+    target_and_weight = target_of(weighted)
+
+    @inline
+    def look(
+        rows: Any, row: Any, stored: Any, own: Any, shape: Any, plan: Any, t: Any, sums: Any
+    ) -> Any:
+        target, weight = target_and_weight(rows, row)
+        scale = scale_at(plan, t)
+        dot = np.float32(scale) * dot_with(rows, row, stored.read)
+        score = np.float64(dot + stored.bias[0])
+        own.slopes[0] = weight * slope_of(score, target, plan.parameter)
+        own.slopes[1] = scale
+        return add_of(sums, weight, score, target, plan.parameter)
+
+    @inline
+    def write(rows: Any, row: Any, stored: Any, own: Any, shape: Any, plan: Any, t: Any) -> None:
+        slope = own.slopes[0]
+        if slope != 0.0:
+            rate = stored_rate_of(plan.schedule, t, plan.since, plan.eta0, plan.l2)
+            add_to_columns(rows, row, np.float32(-slope * rate), stored.write)
+            stored.moved[0] -= np.float32(slope * rate * own.slopes[1] * plan.intercept)
+
+    name = f"sgd-{loss}" + ("-weighted" if weighted else "")
+    return Step(name, look, write, rate_at, scale_at, Plan, targets=1 + weighted)
