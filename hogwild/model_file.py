@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.data.atomic import writing
+from hogwild.data.given_arrays import native
 from hogwild.errors import HogwildError
 from hogwild.paths import PathLike
 
@@ -80,7 +81,7 @@ def _arrays(body: memoryview, place: int, listed: list[dict[str, Any]]) -> Array
     for entry in listed:
         place += -place % ALIGNMENT
         array = np.frombuffer(body, entry["dtype"], entry["length"], place)
-        arrays[entry["name"]] = array.copy()
+        arrays[entry["name"]] = native(array.copy())
         place += array.nbytes
     return arrays
 

@@ -6,6 +6,7 @@ its suffix in `FORMATS`.
 
 import bz2
 import gzip
+import io
 import os
 import zlib
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,7 @@ from typing import BinaryIO, Protocol, TypeVar, cast
 
 from hogwild.data import npz, svmlight
 from hogwild.data.atomic import writing
+from hogwild.data.bzip2 import Streams
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError, OptionError
 
@@ -141,11 +143,17 @@ def _reason(error: Exception, path: Path) -> str:
 @contextmanager
 def unpacked(path: Path, raw: BinaryIO, mode: str) -> Iterator[BinaryIO]:
     """The contents of a file as its suffix says; the same bytes for the same contents."""
-    if path.suffix.lower() == ".gz":
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        # Reads on to the end: zeros behind a member are padding, as for gzip(1); all else must be
+        # another member, or is an error
         with gzip.GzipFile("", mode, compresslevel=6, fileobj=raw, mtime=0) as file:
             yield cast(BinaryIO, file)
-    elif path.suffix.lower() == ".bz2":
-        with bz2.BZ2File(raw, mode) as file:  # type: ignore[call-overload]
+    elif suffix == ".bz2" and mode == "rb":
+        with io.BufferedReader(Streams(raw)) as file:
+            yield cast(BinaryIO, file)
+    elif suffix == ".bz2":
+        with bz2.BZ2File(raw, "wb") as file:
             yield cast(BinaryIO, file)
     else:
         yield raw

@@ -22,7 +22,7 @@ def as_ids(array: Any, name: str) -> npt.NDArray[Any] | list[str]:
     if given.ndim != 1:
         raise DataError(f"{name}: expected one dimension, not an array of the shape {given.shape}")
     if given.dtype.kind in "iu":
-        if given.dtype == np.uint64 and len(given) and given.max() >= 2**63:
+        if given.dtype.kind == "u" and len(given) and given.max() >= 2**63:
             raise DataError(_too_large(name, int(given.max())))
         return given
     if given.dtype.kind in "OUT":

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.data.given_arrays import INTEGERS, NUMBERS, checked
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError
 
@@ -27,8 +28,6 @@ NEEDED = {
 LABELS = ("y", "labels", "target", "targets")
 LABEL_FILES = (".y.npy", ".labels.npy")
 
-INTEGERS = "iu"
-NUMBERS = "fiub"
 LABEL_KINDS = "fiubUS"
 
 
@@ -71,7 +70,7 @@ class Arrays:
         """An array, if it is of one of the kinds (of numpy's dtypes) and so many dimensions."""
         with self._reading(repr(key)):
             array = self.archive[key]
-        return _checked(array, f"{self.name}: {key!r}", kinds, dimensions)
+        return checked(array, f"{self.name}: {key!r}", kinds, dimensions)
 
     @contextmanager
     def _reading(self, place: str) -> Iterator[None]:
@@ -93,16 +92,6 @@ class Arrays:
     def damaged(self, error: Exception, place: str) -> DataError:
         """What to raise where a part of the file makes no sense."""
         return DataError(f"{self.name}: {place} is damaged or cut off ({error}); get it anew")
-
-
-def _checked(array: Any, name: str, kinds: str, dimensions: int) -> npt.NDArray[Any]:
-    if array.dtype.kind not in kinds or array.ndim != dimensions:
-        wanted = {INTEGERS: "whole numbers", NUMBERS: "numbers"}.get(kinds, "numbers or text")
-        raise DataError(
-            f"{name} is an array of {array.dtype} in {array.ndim} dimension(s); "
-            f"expected {wanted} in {dimensions}"
-        )
-    return np.asarray(array)
 
 
 def matrix_format(arrays: Arrays) -> str:
@@ -200,7 +189,7 @@ def _labels_beside(path: Path) -> npt.NDArray[Any]:
         array = np.load(path, allow_pickle=False)
     except (OSError, EOFError, ValueError) as error:
         raise DataError(f"{path}: the labels cannot be read: {error}") from error
-    return _checked(array, str(path), LABEL_KINDS, 1)
+    return checked(array, str(path), LABEL_KINDS, 1)
 
 
 def write(rows: Rows, file: BinaryIO, *, index_base: int | None) -> None:

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.data.given_arrays import NUMBERS, as_frozen, as_indices, row_pointers, through_scipy
 from hogwild.data.ids import UNKNOWN, Codes, Ids
-from hogwild.data.rows import as_frozen
 from hogwild.errors import DataError, OptionError
-from hogwild.fingerprints import first_bad_index, first_bad_value
+from hogwild.fingerprints import first_bad_value
 from hogwild.kernels import ratings as kernels
 
 DUPLICATES = ("keep", "mean", "last", "error")
@@ -71,7 +71,7 @@ class Ratings:
         *,
         name: str = "the data",
     ) -> "Ratings":
-        """Makes ratings from codes (uint32) and values (float32), checked and not copied."""
+        """Makes ratings from codes and values, checked; uint32 and float32 are not copied."""
         ratings = cls.__new__(cls)
         ratings._set(users, items, values, user_ids, item_ids, name)
         return ratings
@@ -212,7 +212,7 @@ class Ratings:
 
     def _checked_values(self, values: Any) -> Values:
         array = np.asarray(values)
-        if array.ndim != 1 or array.dtype.kind not in "fiub":
+        if array.ndim != 1 or array.dtype.kind not in NUMBERS:
             raise DataError(
                 f"{self.name}: the values are of the type {array.dtype} in {array.ndim} "
                 "dimension(s); expected numbers in one"
@@ -241,23 +241,20 @@ def _recoded(codes: Codes, ids: Ids, other: Ids) -> Codes:
 
 
 def _codes(codes: Any, ids: Ids, role: str, name: str) -> Codes:
-    """Codes that are known to be in range."""
+    """Codes of any width as uint32, known to be in range."""
     if len(ids) > MOST_IDS:
         raise DataError(f"{name}: {len(ids):,} {role}s; at most 2^32 - 1 can be held")
-    if not isinstance(codes, np.ndarray) or codes.dtype != np.uint32 or codes.ndim != 1:
-        raise DataError(f"{name}: the {role}s' codes must be an array of uint32")
-    frozen = as_frozen(codes, np.uint32)
-    at = first_bad_index(frozen, len(ids))
-    if at < len(frozen):
-        raise DataError(
-            f"{name}: {role} {int(codes[at])} in the rating {at + 1:,}; "
-            f"{role}s go from 0 to {len(ids) - 1}"
+
+    def outside(code: int, at: int) -> DataError:
+        return DataError(
+            f"{name}: {role} {code} in the rating {at + 1:,}; {role}s go from 0 to {len(ids) - 1}"
         )
-    return frozen
+
+    return as_indices(codes, len(ids), f"{name}: the array of {role}s", outside)
 
 
-def _of_matrix(matrix: Any, values: Any, name: str) -> tuple[Codes, Codes, Any, Ids, Ids]:
-    """The entries of a scipy sparse matrix, row by row."""
+def _of_matrix(matrix: Any, values: Any, name: str) -> tuple[Any, Any, Any, Ids, Ids]:
+    """The entries of a scipy sparse matrix, in its order."""
     from scipy import sparse
 
     if values is not None or not sparse.issparse(matrix) or matrix.ndim != 2:
@@ -266,28 +263,22 @@ def _of_matrix(matrix: Any, values: Any, name: str) -> tuple[Codes, Codes, Any, 
             f"items alone, not {type(matrix).__name__}"
         )
     rows, columns = matrix.shape
+    ids = Ids.numbered(rows), Ids.numbered(columns)
     if matrix.format == "csr":
         users = row_numbers(matrix.indptr, rows, len(matrix.indices), name)
-        items, stored = matrix.indices, matrix.data
-    else:
-        entries = matrix.tocoo(copy=False)
-        users, items, stored = entries.row, entries.col, entries.data
-    ids = Ids.numbered(rows), Ids.numbered(columns)
-    return unsigned(users, rows, name), unsigned(items, columns, name), stored, *ids
+        return users, matrix.indices, matrix.data, *ids
+    if matrix.format == "csc":  # not left to scipy, which trusts the pointers
+        items = row_numbers(matrix.indptr, columns, len(matrix.indices), name)
+        return matrix.indices, items, matrix.data, *ids
+    entries = through_scipy(matrix, name, lambda known: known.tocoo(copy=False))
+    return entries.row, entries.col, entries.data, *ids
 
 
 def row_numbers(indptr: npt.NDArray[Any], rows: int, entries: int, name: str) -> Codes:
     """The row of each entry of a CSR matrix."""
-    sizes = np.diff(indptr)
-    if len(sizes) != rows or indptr[0] != 0 or indptr[-1] != entries or np.any(sizes < 0):
-        raise DataError(f"{name}: damaged CSR arrays: the row pointers do not fit the entries")
+    sizes = np.diff(row_pointers(indptr, entries, name)).astype(np.int64)
+    if len(sizes) != rows:
+        raise DataError(
+            f"{name}: damaged CSR arrays: {rows} rows have pointers for {len(sizes)} of them"
+        )
     return np.repeat(np.arange(rows, dtype=np.uint32), sizes)
-
-
-def unsigned(codes: npt.NDArray[Any], limit: int, name: str) -> Codes:
-    """Codes as uint32; a negative one is too large afterwards, or is refused here."""
-    if codes.dtype == np.int32:
-        return codes.view(np.uint32)
-    if codes.dtype != np.uint32 and len(codes) and not (codes.min() >= 0 and codes.max() < limit):
-        raise DataError(f"{name}: a row or column lies outside the matrix's shape")
-    return codes.astype(np.uint32, copy=False)

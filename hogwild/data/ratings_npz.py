@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.data.given_arrays import INTEGERS, NUMBERS
 from hogwild.data.ids import Ids
 from hogwild.data.npz import (
-    INTEGERS,
     NEEDED,
-    NUMBERS,
     Arrays,
     converted,
     matrix_format,
     shape_of,
     values_of,
 )
-from hogwild.data.ratings import Ratings, row_numbers, unsigned
+from hogwild.data.ratings import Ratings, row_numbers
 from hogwild.errors import DataError, OptionError
 
 if TYPE_CHECKING:
@@ -105,8 +104,8 @@ def _of_matrix(arrays: Arrays, values: bool) -> Ratings:
         users = row_numbers(matrix.indptr, rows, len(matrix.indices), arrays.name)
         items, given = matrix.indices, matrix.data
     return Ratings.from_codes(
-        unsigned(users, rows, arrays.name),
-        unsigned(items, columns, arrays.name),
+        users,
+        items,
         given if values else None,
         Ids.numbered(rows),
         Ids.numbered(columns),

@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.data.given_arrays import (
+    NUMBERS,
+    as_frozen,
+    as_indices,
+    checked,
+    row_pointers,
+    through_scipy,
+)
 from hogwild.errors import DataError
-from hogwild.fingerprints import first_bad_index, first_bad_value
+from hogwild.fingerprints import first_bad_value
 from hogwild.kernels.rows import gather_rows
 from hogwild.threads import in_shares
 
@@ -78,10 +86,20 @@ class Rows:
         self.columns = columns
         if columns > MOST_COLUMNS:
             raise DataError(f"{name}: {columns} columns; at most 2^32 can be held")
-        self.indptr = _row_pointers(indptr, len(indices), len(values), name)
+        if len(indices) != len(values):
+            raise DataError(
+                f"{name}: damaged CSR arrays: there must be as many indices ({len(indices)}) as "
+                f"values ({len(values)})"
+            )
+        self.indptr = row_pointers(indptr, len(indices), name)
         if len(self) > MOST_ROWS:
             raise DataError(f"{name}: {len(self)} rows; at most 2^32 can be held")
-        self.indices = _column_indices(indices, columns, self, name)
+        self.indices = as_indices(
+            indices,
+            columns,
+            f"{name}: 'indices'",
+            lambda index, at: _index_error(index, at, columns, self, name),
+        )
         self.values = _row_values(values, self, name)
         self.y = None if y is None else _label_array(y, len(self), name)
 
@@ -242,7 +260,7 @@ def two_values(y: npt.NDArray[Any]) -> list[Any]:
 
 
 def _is_plain(matrix: Any) -> bool:
-    return len(matrix.shape) == 2 and matrix.dtype.kind in "fiub"
+    return len(matrix.shape) == 2 and matrix.dtype.kind in NUMBERS
 
 
 def _to_csr(X: Any, name: str) -> Any:
@@ -252,48 +270,16 @@ def _to_csr(X: Any, name: str) -> Any:
         raise DataError(f"{name}: hogwild.Rows have their labels already; give them alone")
     if not sparse.issparse(X):
         X = np.asarray(X)
-    if X.ndim != 2 or X.dtype.kind not in "fiub":
+    if X.ndim != 2 or X.dtype.kind not in NUMBERS:
         raise DataError(
             f"{name}: expected a scipy sparse matrix or a numeric array of two dimensions, "
             f"not {X.ndim} dimension(s) of {X.dtype}"
         )
-    return sparse.csr_matrix(X)
-
-
-def _row_pointers(
-    indptr: npt.NDArray[Any], indices: int, values: int, name: str
-) -> npt.NDArray[np.uint64]:
-    if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != indices or indices != values:
-        raise DataError(
-            f"{name}: damaged CSR arrays: the row pointers must go from 0 to the number of "
-            f"non-zeros, and there must be as many indices ({indices}) as values ({values})"
-        )
-    if np.any(indptr[1:] < indptr[:-1]):
-        row = int(np.argmax(indptr[1:] < indptr[:-1]))
-        raise DataError(f"{name}: damaged CSR arrays: row {row + 1} ends before it begins")
-    return as_frozen(indptr, np.uint64)
-
-
-def _column_indices(
-    indices: npt.NDArray[Any], columns: int, rows: Rows, name: str
-) -> npt.NDArray[np.uint32]:
-    """The indices as uint32. A negative one, seen as unsigned, is too large: one test for both."""
-    given = indices
-    if indices.dtype == np.int32:
-        indices = indices.view(np.uint32)
-    elif indices.dtype != np.uint32:
-        if len(indices) and (indices.min() < 0 or indices.max() >= columns):
-            at = int(np.argmax((indices < 0) | (indices >= columns)))
-            raise _index_error(int(indices[at]), at, columns, rows, name)
-        return as_frozen(indices, np.uint32)
-    frozen = as_frozen(indices, np.uint32)
-    at = first_bad_index(frozen, columns)
-    if at < len(frozen):
-        raise _index_error(int(given[at]), at, columns, rows, name)
-    return frozen
+    return through_scipy(X, name, sparse.csr_matrix)
 
 
 def _row_values(values: npt.NDArray[Any], rows: Rows, name: str) -> npt.NDArray[np.float32]:
+    values = checked(values, f"{name}: 'data'", NUMBERS)
     with np.errstate(over="ignore"):  # what overflows float32 is found by the check
         frozen = as_frozen(values, np.float32)
     at = first_bad_value(frozen)
@@ -326,12 +312,3 @@ def _label_array(y: Any, rows: int, name: str) -> npt.NDArray[Any]:
         row = int(np.argmin(np.isfinite(array)))
         raise DataError(f"{name}: the label of row {row + 1} is {array[row]}")
     return array
-
-
-def as_frozen(array: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:
-    """The array itself where it can be used as it is, else a copy; a view that can't be written."""
-    if array.dtype.kind in "iu" and np.dtype(dtype).kind == "u" and array.dtype.itemsize == 8:
-        array = array.view(np.uint64)
-    view = np.require(array, dtype=dtype, requirements=["C", "A"]).view()
-    view.flags.writeable = False
-    return view

@@ -40,7 +40,7 @@ class LinearModel:
         index_base: int | None = None,
         about: dict[str, Any] | None = None,
     ) -> None:
-        self.weights = weights
+        self.weights = np.require(weights, np.float32, ["C", "A"])
         self.intercept = float(intercept)
         self.labels = labels
         self.loss = loss

@@ -1,0 +1,81 @@
+"""Packed files of several members: all of them are read to the end, or the file is refused."""
+
+import bz2
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hogwild import DataError, load, load_ratings
+
+FIRST = "".join(f"{row % 2} 1:{row} 3:0.5\n" for row in range(30)).encode()
+SECOND = "".join(f"{row % 2} 2:{row}\n" for row in range(40)).encode()
+REFUSED = "cut off, damaged, or not a (gzip|bzip2) file .*; get it anew"
+
+Pack = Callable[[bytes], bytes]
+
+packed = pytest.mark.parametrize(
+    ("suffix", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress)]
+)
+
+
+def loaded(file: Path, content: bytes) -> list[bytes]:
+    file.write_bytes(content)
+    rows = load(file)
+    return [array.tobytes() for array in (rows.indptr, rows.indices, rows.values, rows.y)]
+
+
+@packed
+def test_a_flipped_bit_in_a_later_member_leaves_nothing_out(
+    suffix: str, pack: Pack, tmp_path: Path
+) -> None:
+    file, first, second = tmp_path / f"data.svm{suffix}", pack(FIRST), pack(SECOND)
+    whole = loaded(file, first + second)
+    refused = 0
+    for bit in range(8 * len(second)):
+        damaged = bytearray(second)
+        damaged[bit // 8] ^= 1 << bit % 8
+        try:
+            assert loaded(file, first + damaged) == whole, bit  # a bit that says nothing: the date
+        except DataError as error:
+            assert str(error).startswith(f"{file}: ")
+            refused += 1
+    assert refused > 0.9 * 8 * len(second)
+
+
+@packed
+def test_a_later_member_that_is_cut_off(suffix: str, pack: Pack, tmp_path: Path) -> None:
+    file, first, second = tmp_path / f"data.svm{suffix}", pack(FIRST), pack(SECOND)
+    for length in range(1, len(second)):
+        with pytest.raises(DataError, match=REFUSED):
+            loaded(file, first + second[:length])
+
+
+@packed
+@pytest.mark.parametrize("rest", [b"garbage", b"\n", b"\0garbage", b"1 1:1\n" * 20_000])
+def test_what_is_no_member_behind_one(suffix: str, pack: Pack, rest: bytes, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=REFUSED):
+        loaded(tmp_path / f"data.svm{suffix}", pack(FIRST) + rest)
+    ratings = tmp_path / f"data.csv{suffix}"
+    ratings.write_bytes(pack(b"1,2,3\n") + rest)
+    with pytest.raises(DataError, match=REFUSED):
+        load_ratings(ratings)
+
+
+@pytest.mark.parametrize("zeros", [1, 512, 100_000])
+def test_zeros_are_padding_for_gzip_only(zeros: int, tmp_path: Path) -> None:
+    file = tmp_path / "data.svm.gz"
+    first, second = gzip.compress(FIRST), gzip.compress(SECOND)
+    whole = loaded(file, first + second)
+    assert loaded(file, first + second + bytes(zeros)) == whole
+    assert loaded(file, first + bytes(zeros) + second) == whole
+    with pytest.raises(DataError, match=REFUSED):
+        loaded(tmp_path / "data.svm.bz2", bz2.compress(FIRST) + bytes(zeros))
+
+
+@packed
+def test_many_members_are_one_text(suffix: str, pack: Pack, tmp_path: Path) -> None:
+    file = tmp_path / f"data.svm{suffix}"
+    whole = loaded(file, pack((FIRST + SECOND) * 500))
+    assert loaded(file, b"".join(map(pack, [FIRST, b"", SECOND] * 500))) == whole
