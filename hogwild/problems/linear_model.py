@@ -89,7 +89,10 @@ class LinearModel:
         scores = self.decision_function(rows).astype(np.float64)
         penalty = 0.5 * self.about.get("options", {}).get("l2", 0.0)
         objective = penalty * float(kernels.squared_norm(self.weights)) + loss / len(rows)
-        found = {name: metric(scores, targets, self.loss) for name, metric in METRICS.items()}
+        found = {
+            name: metric(scores, targets.astype(np.float64), self.loss)
+            for name, metric in METRICS.items()
+        }
         return {"rows": len(rows), "objective": objective, **found}
 
     def save(self, path: PathLike) -> None:
