@@ -169,12 +169,7 @@ class Kernel:
         self._epochs += 1
         problem.shuffle(self._order, 0, self._epochs)
         given = (
-            problem.rows,
-            self._order,
-            problem.own(),
-            problem.shape(0, 1),
-            problem.plan(Share(self._epochs, 0, 1, done, self._eta0)),
-            problem.fetching(shared=False),
+            problem.task(self._order, Share(self._epochs, 0, 1, done, self._eta0)),
             view(Span, 0, size),
             self._stored,
             view(Clock, done, 1),

@@ -66,6 +66,17 @@ class Fetching(NamedTuple):
     weights_ahead: int
 
 
+class Task(NamedTuple):
+    """What a loop works on: rows in an order, with scratch and the numbers of the epoch."""
+
+    rows: RowView
+    order: npt.NDArray[np.uint32]
+    own: Own
+    shape: Shape
+    plan: Any
+    fetching: Fetching
+
+
 class Clock(NamedTuple):
     """Steps that all workers have done, and how many steps of all one of ours stands for."""
 
@@ -113,6 +124,20 @@ _PLAIN: dict[Any, Any] = {UINT: np.uintp, FLOAT: float, types.int64: int}
 def type_of(kind: Any) -> Any:
     """numba's type of a named tuple: of one listed above, or else of plain floats."""
     return types.BaseTuple.from_types(_fields(kind), kind)
+
+
+def task_type(plan: Any) -> Any:
+    """numba's type of a task whose plan is of this kind."""
+    kinds = (RowView, Own, Shape, plan, Fetching)
+    rows, own, shape, numbers, fetching = (type_of(kind) for kind in kinds)
+    return types.NamedTuple((rows, ORDER, own, shape, numbers, fetching), Task)
+
+
+def task_of(
+    rows: RowView, order: Any, own: Own, shape: Shape, plan: Any, fetching: Fetching
+) -> Task:
+    """A task as kernels take it: the order cannot be written."""
+    return Task(rows, _as(ORDER, order), own, shape, plan, fetching)
 
 
 def view(kind: Any, *fields: Any) -> Any:

@@ -26,7 +26,6 @@ class MixedWorker(RowWorker):
         super().__init__(problem, shared, control, rank)
         self._weights = np.zeros(problem.size, np.float32)
         self._stored = self._view(self._weights)
-        self._fetching = problem.fetching(shared=False)
         self._scale = 1.0  # of the weights, at the end of the last part
         self._done = -1  # steps of all when that was over
 
@@ -48,16 +47,16 @@ class MixedWorker(RowWorker):
             self._weights[:] = self._shared["stored"]
         # Each counts its own steps
         before = share.done // self._control.workers
-        plan = self._problem.plan(share._replace(done=before))
+        task = self._problem.task(self._order, share._replace(done=before))
         total = 0.0
         place = begin
         while place < stop and self._control.goes_on():
             end = min(place + self._problem.chunk, stop)
             clock: Any = view(Clock, before + place - begin, 1)
-            total += self._visit(place, end, plan, clock)
+            total += self._visit(task, place, end, clock)
             self._control.count(self._rank, end - begin)
             place = end
-        self._scale = float(self._problem.step.scale(plan, float(before + place - begin)))
+        self._scale = float(self._problem.step.scale(task.plan, float(before + place - begin)))
         self._average()
         self._done = share.done + self._control.steps()
         return total

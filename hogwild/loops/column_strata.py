@@ -66,22 +66,12 @@ class ColumnStrataWorker(Worker):
         intercept[:] = weights[-problem.width :]
         # Written apart from the weights, where the loop would share it with other parts
         stored = view(Stored, weights, weights, intercept, intercept, self._shared["row_state"])
-        plan = problem.plan(share)
+        task = problem.task(order, share)
         total = 0.0
         while place < stop and self._control.goes_on():
             end = min(place + problem.chunk, stop)
             clock = view(Clock, share.done + SHARDS * (place - first), SHARDS)
-            total += parts_loop(problem.step)(
-                problem.rows,
-                order,
-                problem.own(),
-                problem.shape(0, 1),
-                plan,
-                problem.fetching(shared=False),
-                view(Span, place, end),
-                stored,
-                clock,
-            )
+            total += parts_loop(problem.step)(task, view(Span, place, end), stored, clock)
             self._done += end - place
             self._control.count(self._rank, self._done)
             place = end

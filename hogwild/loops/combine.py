@@ -33,11 +33,12 @@ from hogwild.kernels.views import (
     Span,
     Stored,
     register,
+    task_type,
     type_of,
     view,
 )
 from hogwild.loops.shared import LATE, RowWorker
-from hogwild.loops.visiting import visited, visitor, width_of
+from hogwild.loops.visiting import visitor, width_of
 from hogwild.parallel.memory import Arrays, Wanted, private_arrays
 from hogwild.parallel.team import Control
 from hogwild.problems.problem import SUMS, RowProblem, Share
@@ -79,12 +80,7 @@ def combining_loop(step: Step) -> Kernel:
     visit, width_in, reach, scale = visitor(step), width_of(step), step.reach, step.scale
 
     def learn(
-        rows: Any,
-        order: Any,
-        own: Any,
-        shape: Any,
-        plan: Any,
-        fetching: Any,
+        task: Any,
         part: Any,
         clock: Any,
         copy: Any,
@@ -101,7 +97,7 @@ def combining_loop(step: Step) -> Kernel:
         # counters: rows between two snapshots (0: none are taken), the place after which they are
         # late, how many were early and late, nanoseconds spent on exchanging; then the rows that
         # passed since the last exchange of each tier
-        width = width_in(shape)
+        width = width_in(task)
         bias = U(copy.weights.size) - width
         lists = U(tiers.ends.size)
         gap = counters[GAP]
@@ -114,14 +110,14 @@ def combining_loop(step: Step) -> Kernel:
             for worker in range(U(0), place.workers):
                 now += np.float64(steps[worker * SLOT])
                 pace += np.float64(at_work[worker * SLOT])
-            rate = reach(plan, max(1.0, now))
+            rate = reach(task.plan, max(1.0, now))
             warmth = min(1.0, now / clock.pace)
             size = min(U(min(MOST, rows_until(U(0), rate, warmth, tiers))), part.end - at)
             if gap > 0:
                 size = min(size, U(gap) - (at - part.begin) % U(gap))
             span = at, at + size
             times = Clock(now, max(1.0, pace))
-            total += visit(rows, order, span, stored, own, shape, plan, times, fetching)
+            total += visit(task, span, stored, times)
             at += size
             steps[place.rank * SLOT] = np.int64(at - part.begin)
 
@@ -145,13 +141,15 @@ def combining_loop(step: Step) -> Kernel:
                 count = U(EARLY) + late
                 now = clock.done + np.float64(steps[place.rank * SLOT]) * np.float64(place.workers)
                 is_first = counters[count] == 0
-                add_snapshot(copy, tiers, width, place.workers, scale(plan, now), late, is_first)
+                add_snapshot(
+                    copy, tiers, width, place.workers, scale(task.plan, now), late, is_first
+                )
                 counters[count] += 1
         return total
 
     kinds = (type_of(kind) for kind in (Part, Clock, Copy, Slots, Tiers, Place))
     arrays = WORDS, WORDS, WORDS, WORDS, FLOATS
-    return Kernel(learn, FLOAT(*visited(step), *kinds, *arrays), name=f"combine-{step.name}")
+    return Kernel(learn, FLOAT(task_type(step.plan), *kinds, *arrays), name=f"combine-{step.name}")
 
 
 def tiers_of(
@@ -194,7 +192,6 @@ class CombineWorker(RowWorker):
         workers, size = control.workers, len(shared["stored"])
         self._tiers = tiers_of(problem, workers - 1)
         self._place = view(Place, rank, workers)
-        self._fetching = problem.fetching(shared=False)
         self._width = np.uintp(problem.width)
         frequent = problem.width * len(self._tiers.columns)
         own = private_arrays(dict.fromkeys(("weights", "others"), (size, np.float32)))
@@ -230,18 +227,13 @@ class CombineWorker(RowWorker):
         # Where an epoch goes in parts, the means are over the last of them
         takes_snapshots = self._problem.snapshots > 0 and share.end == 1
         if self._start(begin, takes_snapshots):
-            plan = self._problem.plan(share)
+            task = self._problem.task(self._order, share)
             clock = view(Clock, share.done, max(1.0, WARM_UP * self._problem.units))
             place = begin
             while place < stop and self._control.goes_on():
                 end = min(stop, place + self._rows_between_looks)
                 total += self.kernel(self._problem.step)(
-                    self._problem.rows,
-                    self._order,
-                    self._own,
-                    self._shape,
-                    plan,
-                    self._fetching,
+                    task,
                     view(Part, begin, place, end),
                     clock,
                     self._copy,

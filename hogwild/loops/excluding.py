@@ -15,9 +15,8 @@ from hogwild.kernels.atomic import SLOT, let_others_go, read_now, replace_if, wr
 from hogwild.kernels.clock import nanoseconds
 from hogwild.kernels.compile import Kernel, inline, kernel
 from hogwild.kernels.primitives import U
-from hogwild.kernels.views import FLOAT, WORDS, Clock, Span, Stored, type_of, view
+from hogwild.kernels.views import FLOAT, WORDS, Clock, Span, Stored, Task, task_type, type_of, view
 from hogwild.loops.shared import RowWorker
-from hogwild.loops.visiting import visited
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.parallel.team import Control
 from hogwild.problems.problem import RowProblem, Share
@@ -81,12 +80,7 @@ def locking_loop(step: Step) -> Kernel:
     look, write = step.look, step.write
 
     def learn(
-        rows: Any,
-        order: Any,
-        own: Any,
-        shape: Any,
-        plan: Any,
-        fetching: Any,
+        task: Any,
         span: Any,
         stored: Any,
         clock: Any,
@@ -95,21 +89,21 @@ def locking_loop(step: Step) -> Kernel:
         stop: Any,
         waited: Any,
     ) -> Any:
-        with_intercept = plan.intercept != 0.0
+        rows, with_intercept = task.rows, task.plan.intercept != 0.0
         sums = 0.0, 1.0
         for i in range(span.begin, span.end):
-            row = U(order[i])
+            row = U(task.order[i])
             first, last = U(rows.starts[row]), U(rows.starts[row + U(1)])
             if not lock_row(rows, first, last, locks, (me, with_intercept), stop, waited):
                 break
             t = clock.done + clock.pace * np.float64(i - span.begin + U(1))
-            sums = look(rows, row, stored, own, shape, plan, t, sums)
-            write(rows, row, stored, own, shape, plan, t)
+            sums = look(task, row, stored, t, sums)
+            write(task, row, stored, t)
             unlock(rows, first, last, locks, me)
         total, product = sums
         return total + np.log(product)
 
-    signature = FLOAT(*visited(step), *KINDS, WORDS, types.int64, WORDS, WORDS)
+    signature = FLOAT(task_type(step.plan), *KINDS, WORDS, types.int64, WORDS, WORDS)
     return Kernel(learn, signature, name=f"locked-{step.name}")
 
 
@@ -151,12 +145,7 @@ def turns_loop(step: Step) -> Kernel:
     look, write = step.look, step.write
 
     def learn(
-        rows: Any,
-        order: Any,
-        own: Any,
-        shape: Any,
-        plan: Any,
-        fetching: Any,
+        task: Any,
         span: Any,
         stored: Any,
         clock: Any,
@@ -168,17 +157,17 @@ def turns_loop(step: Step) -> Kernel:
     ) -> Any:
         sums = 0.0, 1.0
         for i in range(span.begin, span.end):
-            row = U(order[i])
+            row = U(task.order[i])
             t = clock.done + clock.pace * np.float64(i - span.begin + U(1))
-            sums = look(rows, row, stored, own, shape, plan, t, sums)
+            sums = look(task, row, stored, t, sums)
             if not await_turn(turn, me, stop, waited):
                 break
-            write(rows, row, stored, own, shape, plan, t)
+            write(task, row, stored, t)
             pass_on(turn, me, at_work)
         total, product = sums
         return total + np.log(product)
 
-    signature = FLOAT(*visited(step), *KINDS, WORDS, types.int64, WORDS, WORDS, WORDS)
+    signature = FLOAT(task_type(step.plan), *KINDS, WORDS, types.int64, WORDS, WORDS, WORDS)
     return Kernel(learn, signature, name=f"turns-{step.name}")
 
 
@@ -217,22 +206,9 @@ class ExcludingWorker(RowWorker):
     def _more(self) -> tuple[Any, ...]:
         """What the kernel takes besides, but for the counter of waiting."""
 
-    def _visit(self, begin: int, end: int, plan: Any, clock: Clock) -> float:
-        return float(
-            self.kernel(self._problem.step)(
-                self._problem.rows,
-                self._order,
-                self._own,
-                self._shape,
-                plan,
-                self._fetching,
-                view(Span, begin, end),
-                self._stored,
-                clock,
-                *self._more,
-                self._waiting,
-            )
-        )
+    def _visit(self, task: Task, begin: int, end: int, clock: Clock) -> float:
+        learn, span = self.kernel(self._problem.step), view(Span, begin, end)
+        return float(learn(task, span, self._stored, clock, *self._more, self._waiting))
 
 
 class LockedWorker(ExcludingWorker):

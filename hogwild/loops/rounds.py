@@ -31,12 +31,13 @@ from hogwild.kernels.views import (
     Floats,
     Stored,
     register,
+    task_type,
     type_of,
     view,
 )
 from hogwild.loops.combine import TIERS, WARM_UP, tiers_of
 from hogwild.loops.shared import LATE, LoneWorker
-from hogwild.loops.visiting import visited, visitor, width_of
+from hogwild.loops.visiting import visitor, width_of
 from hogwild.loops.worker import NAP, Worker
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.parallel.team import Control
@@ -240,12 +241,7 @@ def shards_of(step: Step) -> Any:
 
     @inline
     def learn_shards(
-        rows: Any,
-        order: Any,
-        own: Any,
-        shape: Any,
-        plan: Any,
-        fetching: Any,
+        task: Any,
         begins: Any,
         stops: Any,
         shards: Any,
@@ -259,7 +255,7 @@ def shards_of(step: Step) -> Any:
     ) -> Any:
         base, copies = merged.base, merged.copies
         from_zero = rounds.batch > 0
-        width, size = width_in(shape), U(base.size)
+        width, size = width_in(task), U(base.size)
         bias, listed = size - width, U(merged.frequent.size)
         first_of_round = first_list(merged, shards, state)
         upto = U(0) if from_zero else U(state[UPTO])
@@ -272,7 +268,7 @@ def shards_of(step: Step) -> Any:
             read = base if from_zero else copy
             stored = Stored(read, copy, read[bias:], copy[bias:], row_state)
             clock = Clock(now, np.float64(shards.all))
-            losses[shard] += visit(rows, order, span, stored, own, shape, plan, clock, fetching)
+            losses[shard] += visit(task, span, stored, clock)
             began = nanoseconds()
             place = first_of_round + shard * listed
             lists = merged.lists[place : place + listed]
@@ -291,12 +287,7 @@ def rounds_loop(step: Step) -> Kernel:
     reach, scale_of = step.reach, step.scale
 
     def learn(
-        rows: Any,
-        order: Any,
-        own: Any,
-        shape: Any,
-        plan: Any,
-        fetching: Any,
+        task: Any,
         begins: Any,
         stops: Any,
         shards: Any,
@@ -313,22 +304,17 @@ def rounds_loop(step: Step) -> Kernel:
         # clock: steps done before this part, and in how many steps training has warmed up
         state, barrier, stop, steps = words
         from_zero = rounds.batch > 0
-        width = width_in(shape)
+        width = width_in(task)
         while True:
             at = state[DONE]
             now = clock.done + np.float64(at) * np.float64(shards.all)
             if state[STAGE] == LEARNING:
                 if at >= rounds.longest or stop[0] != 0:
                     return True
-                rate, warmth = reach(plan, max(1.0, now)), min(1.0, now / clock.pace)
+                rate, warmth = reach(task.plan, max(1.0, now)), min(1.0, now / clock.pace)
                 plan_round(state, rounds, shards.all, tiers, rate, warmth)
                 state[MERGING] += learn_shards(
-                    rows,
-                    order,
-                    own,
-                    shape,
-                    plan,
-                    fetching,
+                    task,
                     begins,
                     stops,
                     shards,
@@ -366,14 +352,14 @@ def rounds_loop(step: Step) -> Kernel:
                 if rounds.gap > 0 and after % rounds.gap == 0:
                     late = after > rounds.late_from
                     t = clock.done + np.float64(after * np.int64(shards.all))
-                    add_snapshot_of(merged, mine, width, late, state, scale_of(plan, t))
+                    add_snapshot_of(merged, mine, width, late, state, scale_of(task.plan, t))
                 state[STAGE] = ENDING
                 state[MET] += 1
                 add_to(barrier, U(0), np.int64(1))
             state[MERGING] += nanoseconds() - met_at
 
     kinds = (type_of(kind) for kind in (Shards, Clock, Merged, Tiers, Mine, Rounds, Words))
-    signature = types.boolean(*visited(step), PLACES, PLACES, *kinds, DOUBLES, FLOATS)
+    signature = types.boolean(task_type(step.plan), PLACES, PLACES, *kinds, DOUBLES, FLOATS)
     return Kernel(learn, signature, name=f"rounds-{step.name}")
 
 
@@ -506,12 +492,7 @@ class OrderedWorker(Worker):
         gap = -(-longest // snapshots) if snapshots else 0
         steps, _, stop = control.words
         arguments = (
-            problem.rows,
-            self._order,
-            problem.own(),
-            problem.shape(0, 1),
-            problem.plan(share),
-            problem.fetching(shared=False),
+            problem.task(self._order, share),
             begins,
             stops,
             self._shards,

@@ -10,8 +10,8 @@ import numpy as np
 
 from hogwild.kernels.compile import Kernel, inline
 from hogwild.kernels.primitives import U
-from hogwild.kernels.views import FLOAT, Clock, Span, Stored, type_of, view
-from hogwild.loops.visiting import visited, visitor, width_of
+from hogwild.kernels.views import FLOAT, Clock, Span, Stored, Task, task_type, type_of, view
+from hogwild.loops.visiting import visitor, width_of
 from hogwild.loops.worker import Worker
 from hogwild.parallel.memory import Arrays
 from hogwild.parallel.team import Control
@@ -35,31 +35,26 @@ def going_through(step: Step, shares_intercept: bool = True) -> Any:
 
     @inline
     def go_through(
-        rows: Any,
-        order: Any,
-        own: Any,
-        shape: Any,
-        plan: Any,
-        fetching: Any,
+        task: Any,
         span: Any,
         stored: Any,
         clock: Any,
     ) -> Any:
         begin, end = span
-        bias = U(stored.read.size) - width(shape)
+        bias = U(stored.read.size) - width(task)
         total = 0.0
         for first in range(begin, end, BLOCK):
             if shares_intercept:
-                for k in range(U(0), width(shape)):
-                    own.shared_bias[k] = stored.read[bias + k]
-                    stored.bias[k] = own.shared_bias[k]
+                for k in range(U(0), width(task)):
+                    task.own.shared_bias[k] = stored.read[bias + k]
+                    stored.bias[k] = task.own.shared_bias[k]
             block = first, min(first + BLOCK, end)
             now = Clock(clock.done + clock.pace * np.float64(first - begin), clock.pace)
-            total += visit(rows, order, block, stored, own, shape, plan, now, fetching)
+            total += visit(task, block, stored, now)
             if shares_intercept:
-                for k in range(U(0), width(shape)):
+                for k in range(U(0), width(task)):
                     # races, as the weights
-                    stored.write[bias + k] += stored.bias[k] - own.shared_bias[k]
+                    stored.write[bias + k] += stored.bias[k] - task.own.shared_bias[k]
         return total
 
     return go_through
@@ -81,21 +76,16 @@ def _loop(step: Step, shares_intercept: bool) -> Kernel:
     go_through = going_through(step, shares_intercept)
 
     def learn(
-        rows: Any,
-        order: Any,
-        own: Any,
-        shape: Any,
-        plan: Any,
-        fetching: Any,
+        task: Any,
         span: Any,
         stored: Any,
         clock: Any,
     ) -> Any:
-        return go_through(rows, order, own, shape, plan, fetching, span, stored, clock)
+        return go_through(task, span, stored, clock)
 
     kinds = (type_of(kind) for kind in (Span, Stored, Clock))
     name = f"{'learn' if shares_intercept else 'part'}-{step.name}"
-    return Kernel(learn, FLOAT(*visited(step), *kinds), name=name)
+    return Kernel(learn, FLOAT(task_type(step.plan), *kinds), name=name)
 
 
 class RowWorker(Worker):
@@ -111,9 +101,6 @@ class RowWorker(Worker):
         super().__init__(problem, shared, control, rank)
         self._first, end = self._share()
         self._order = np.empty(end - self._first, np.uint32)
-        self._own = problem.own()
-        self._shape = problem.shape(rank, control.workers)
-        self._fetching = problem.fetching(shared=control.workers > 1)
         self._stored = self._view(shared["stored"])
 
     @classmethod
@@ -142,32 +129,25 @@ class RowWorker(Worker):
 
     def _go_through(self, share: Share, begin: int, stop: int) -> float:
         """Visits the rows at these places of the order; the sum of the losses met."""
-        plan = self._problem.plan(share)
+        task = self._task(share)
         total = 0.0
         place = begin
         while place < stop and self._control.goes_on():
             clock = self._clock(share)
             end = min(place + self._piece(share, clock), stop)
-            total += self._visit(place, end, plan, clock)
+            total += self._visit(task, place, end, clock)
             self._control.count(self._rank, end - begin)
-            self._add_snapshot(share, plan)
+            self._add_snapshot(share, task.plan)
             place = end
         return total
 
-    def _visit(self, begin: int, end: int, plan: Any, clock: Clock) -> float:
-        return float(
-            self.kernel(self._problem.step)(
-                self._problem.rows,
-                self._order,
-                self._own,
-                self._shape,
-                plan,
-                self._fetching,
-                view(Span, begin, end),
-                self._stored,
-                clock,
-            )
-        )
+    def _task(self, share: Share) -> Task:
+        """What the kernel works on, of a share of an epoch."""
+        return self._problem.task(self._order, share, writers=self._control.workers)
+
+    def _visit(self, task: Task, begin: int, end: int, clock: Clock) -> float:
+        learn, span = self.kernel(self._problem.step), view(Span, begin, end)
+        return float(learn(task, span, self._stored, clock))
 
     def _clock(self, share: Share) -> Clock:
         done = share.done + self._control.steps()

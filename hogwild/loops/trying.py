@@ -9,9 +9,8 @@ from numba import types
 from hogwild.kernels.averages import add_times
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.primitives import U
-from hogwild.kernels.views import FLOATS, UINT, Clock, Stored, type_of
+from hogwild.kernels.views import FLOATS, UINT, Clock, Stored, task_type, type_of
 from hogwild.loops.shared import going_through
-from hogwild.loops.visiting import visited
 from hogwild.steps.step import Step
 
 
@@ -21,24 +20,19 @@ def trial_loop(step: Step) -> Kernel:
     go_through, scale_of = going_through(step, False), step.scale
 
     def try_out(
-        rows: Any,
-        order: Any,
-        own: Any,
-        shape: Any,
-        plan: Any,
-        fetching: Any,
+        task: Any,
         stored: Any,
         pieces: Any,
         mean: Any,
     ) -> None:
         weights = stored.read
-        size, last = U(order.size), U(weights.size) - U(1)
+        size, last = U(task.order.size), U(weights.size) - U(1)
         scale = 1.0
         for piece in range(U(0), pieces):
             span = size * piece // pieces, size * (piece + U(1)) // pieces
             clock = Clock(np.float64(span[0]), 1.0)
-            go_through(rows, order, own, shape, plan, fetching, span, stored, clock)
-            scale = scale_of(plan, np.float64(span[1]))
+            go_through(task, span, stored, clock)
+            scale = scale_of(task.plan, np.float64(span[1]))
             if U(2) * piece >= pieces:
                 share = 2.0 / np.float64(pieces)
                 add_times(weights[:last], np.float32(share * scale), np.float32(1), mean[:last])
@@ -46,5 +40,5 @@ def trial_loop(step: Step) -> Kernel:
         for k in range(U(0), last):
             weights[k] *= np.float32(scale)
 
-    signature = types.void(*visited(step), type_of(Stored), UINT, FLOATS)
+    signature = types.void(task_type(step.plan), type_of(Stored), UINT, FLOATS)
     return Kernel(try_out, signature, name=f"try-{step.name}")

@@ -9,32 +9,31 @@ import numpy as np
 from hogwild.kernels.compile import inline
 from hogwild.kernels.primitives import U
 from hogwild.kernels.rows import fetch_ahead, fetch_weights
-from hogwild.kernels.views import ORDER, Fetching, Own, RowView, Shape, type_of
 from hogwild.steps.step import Step
 
 
 @cache
 def width_of(step: Step) -> Any:
-    """shape -> numbers stored for a column: a constant where the step has one."""
+    """task -> numbers stored for a column: a constant where the step has one."""
     width = step.width
     if width:
 
         @inline
-        def constant(shape: Any) -> Any:
+        def constant(task: Any) -> Any:
             return U(width)
 
         return constant
 
     @inline
-    def variable(shape: Any) -> Any:
-        return shape.width
+    def variable(task: Any) -> Any:
+        return task.shape.width
 
     return variable
 
 
 @cache
 def visitor(step: Step) -> Any:
-    """(rows, order, span, stored, own, shape, plan, clock, fetching) -> the sum of the losses.
+    """(task, span, stored, clock) -> the sum of the losses.
 
     Visits the rows at some places of an order, one step on each. Rows that come later are fetched
     into the cache meanwhile: a random order costs little.
@@ -42,38 +41,23 @@ def visitor(step: Step) -> Any:
     look, write, targets, width = step.look, step.write, step.targets, width_of(step)
 
     @inline
-    def visit(
-        rows: Any,
-        order: Any,
-        span: Any,
-        stored: Any,
-        own: Any,
-        shape: Any,
-        plan: Any,
-        clock: Any,
-        fetching: Any,
-    ) -> Any:
+    def visit(task: Any, span: Any, stored: Any, clock: Any) -> Any:
         begin, end = span
+        rows, order, fetching = task.rows, task.order, task.fetching
         last = U(order.size) - U(1)
         near = fetching.weights_ahead
         sums = 0.0, 1.0
         for i in range(begin, end):
             if near > U(0):  # before the rows, which come from farther away: a third faster
                 row = U(order[min(i + near, last)])
-                fetch_weights(rows, row, stored.read, width(shape))
+                fetch_weights(rows, row, stored.read, width(task))
             if fetching.ahead > U(0):
                 fetch_ahead(rows, order, i, fetching, U(targets))
             row = U(order[i])
             t = clock.done + clock.pace * np.float64(i - begin + U(1))
-            sums = look(rows, row, stored, own, shape, plan, t, sums)
-            write(rows, row, stored, own, shape, plan, t)
+            sums = look(task, row, stored, t, sums)
+            write(task, row, stored, t)
         total, product = sums
         return total + math.log(product)
 
     return visit
-
-
-def visited(step: Step) -> tuple[Any, ...]:
-    """The types of what every loop takes first: rows, order, own, shape, plan and fetching."""
-    kinds = (type_of(kind) for kind in (Own, Shape, step.plan, Fetching))
-    return type_of(RowView), ORDER, *kinds

@@ -20,7 +20,7 @@ from hogwild.kernels.evaluate import comparer, evaluator, squared_norm
 from hogwild.kernels.order import shuffle
 from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
-from hogwild.kernels.views import Fetching, Own, RowView, Shape, Span, view
+from hogwild.kernels.views import Fetching, RowView, Shape, Span, Task, task_of, view
 from hogwild.loops.trying import trial_loop
 from hogwild.problems.averages import Averages
 from hogwild.problems.linear_model import LinearModel
@@ -249,26 +249,17 @@ class LinearProblem(RowProblem):
 
     # What the workers ask
 
-    @property
-    def rows(self) -> RowView:
-        """The rows to learn from."""
-        return self._data["train"]
+    def task(self, order: npt.NDArray[np.uint32], share: Share, writers: int = 1) -> Task:
+        """What a loop works on: the rows of an order, with scratch of its own."""
+        shape = view(Shape, self.width, 0, self.width)
+        rows, fetching = self._data["train"], self._fetching(writers)
+        return task_of(rows, order, scratch(self.width), shape, self.plan(share), fetching)
 
-    def own(self) -> Own:
-        """Scratch for one worker."""
-        return scratch(self.width)
-
-    def shape(self, rank: int, workers: int) -> Shape:
-        """Which of a column's numbers a worker learns: all."""
-        shape: Shape = view(Shape, self.width, 0, self.width)
-        return shape
-
-    def fetching(self, shared: bool) -> Fetching:
-        """How far ahead rows and weights are fetched; other workers may write to the weights."""
+    def _fetching(self, writers: int) -> Fetching:
         least, most = AHEAD
         ahead = int(min(most, max(least, AHEAD_NONZEROS / self._mean_length)))
         near = int(min(ahead // 2, max(1, NEAR_NONZEROS / self._mean_length)))
-        cached = CACHED_BY_ONE if shared else CACHED
+        cached = CACHED if writers == 1 else CACHED_BY_ONE
         wanted = ahead, self._lines, near if self.columns > cached else 0
         fetching: Fetching = view(Fetching, *wanted)
         return fetching

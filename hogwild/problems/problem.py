@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from hogwild.data.statistics import Frequency
 from hogwild.kernels.compile import Kernel, ready
-from hogwild.kernels.views import Fetching, Own, RowView, Shape
+from hogwild.kernels.views import Task
 from hogwild.steps.step import Step
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -212,11 +212,6 @@ class RowProblem(Problem):
 
     @property
     @abstractmethod
-    def rows(self) -> RowView:
-        """The rows to learn from."""
-
-    @property
-    @abstractmethod
     def step(self) -> Step:
         """The step that loops are compiled for."""
 
@@ -243,16 +238,11 @@ class RowProblem(Problem):
         """The numbers of a share of an epoch, as the step takes them."""
 
     @abstractmethod
-    def fetching(self, shared: bool) -> Fetching:
-        """How far ahead rows and weights are fetched; other workers may write to the weights."""
+    def task(self, order: Order, share: Share, writers: int = 1) -> Task:
+        """What a loop works on: the rows of an order, with scratch of its own.
 
-    @abstractmethod
-    def own(self) -> Own:
-        """Scratch for one worker."""
-
-    @abstractmethod
-    def shape(self, rank: int, workers: int) -> Shape:
-        """Which of a column's numbers a worker learns."""
+        So many workers write to the weights.
+        """
 
     @abstractmethod
     def shuffle(self, order: Order, first: int, seed: int) -> None:

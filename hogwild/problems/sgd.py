@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.config import Config
-from hogwild.kernels.views import Fetching, Own, RowView, Shape, Stored, view
+from hogwild.kernels.views import Fetching, Own, RowView, Shape, Stored, task_of, view
 from hogwild.loops.trying import trial_loop
 from hogwild.problems.schedules import SCHEDULES, code
 from hogwild.steps.sgd import Plan, sgd
@@ -71,10 +71,9 @@ class Sgd:
         intercept = weights[-1:]
         stored = view(Stored, weights, weights, intercept, intercept, weights[:0])
         fetching = view(Fetching, FETCHED, 0, 0)
-        kernel = trial_loop(self.step)
-        shape = view(Shape, 1, 0, 1)
-        plan = self.plan(0.0, rate)
-        kernel(rows, order, scratch(1), shape, plan, fetching, stored, PIECES, mean)
+        shape, plan = view(Shape, 1, 0, 1), self.plan(0.0, rate)
+        task = task_of(rows, order, scratch(1), shape, plan, fetching)
+        trial_loop(self.step)(task, stored, PIECES, mean)
 
 
 def scratch(width: int) -> Own:

@@ -50,9 +50,8 @@ def sgd(loss: str, weighted: bool) -> Step:
     target_and_weight = target_of(weighted)
 
     @inline
-    def look(
-        rows: Any, row: Any, stored: Any, own: Any, shape: Any, plan: Any, t: Any, sums: Any
-    ) -> Any:
+    def look(task: Any, row: Any, stored: Any, t: Any, sums: Any) -> Any:
+        rows, plan, own = task.rows, task.plan, task.own
         target, weight = target_and_weight(rows, row)
         scale = scale_at(plan, t)
         dot = np.float32(scale) * dot_with(rows, row, stored.read)
@@ -62,12 +61,12 @@ def sgd(loss: str, weighted: bool) -> Step:
         return add_of(sums, weight, score, target, plan.parameter)
 
     @inline
-    def write(rows: Any, row: Any, stored: Any, own: Any, shape: Any, plan: Any, t: Any) -> None:
-        slope = own.slopes[0]
+    def write(task: Any, row: Any, stored: Any, t: Any) -> None:
+        plan, slope = task.plan, task.own.slopes[0]
         if slope != 0.0:
             rate = stored_rate_of(plan.schedule, t, plan.since, plan.eta0, plan.l2)
-            add_to_columns(rows, row, np.float32(-slope * rate), stored.write)
-            stored.moved[0] -= np.float32(slope * rate * own.slopes[1] * plan.intercept)
+            add_to_columns(task.rows, row, np.float32(-slope * rate), stored.write)
+            stored.moved[0] -= np.float32(slope * rate * task.own.slopes[1] * plan.intercept)
 
     name = f"sgd-{loss}" + ("-weighted" if weighted else "")
     return Step(name, look, write, rate_at, scale_at, Plan, targets=1 + weighted)

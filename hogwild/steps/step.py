@@ -13,9 +13,9 @@ class Step:
 
     Attributes:
         name: part of the names of the kernels that are made with it.
-        look: (rows, row, stored, own, shape, plan, t, sums) -> sums, with the losses just before
-            the step added; it notes in `own` what `write` needs.
-        write: (rows, row, stored, own, shape, plan, t) -> None; the only code that writes.
+        look: (task, row, stored, t, sums) -> sums, with the losses just before the step added; it
+            notes in `task.own` what `write` needs.
+        write: (task, row, stored, t) -> None; the only code that writes.
         reach: (plan, t) -> the longest step, by which loops decide how often copies must merge.
         scale: (plan, t) -> what stored weights are multiplied by to be the weights at step t.
         plan: the named tuple of the numbers of an epoch, all floats.
