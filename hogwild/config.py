@@ -7,23 +7,28 @@ import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hogwild.errors import OptionError
+
+if TYPE_CHECKING:
+    from hogwild.problems.losses import Parameter
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a task takes, and its defaults: those of a family of models, but for the loss."""
+    """A task: its own loss, the family of its models, and the kinds of targets it may have."""
 
     loss: str
     family: str
+    kinds: tuple[str, ...]
 
 
 TASKS = {
-    "svm": Task("hinge", "linear"),
-    "logistic": Task("logistic", "linear"),
-    "mf": Task("squared", "factors"),
+    "svm": Task("hinge", "linear", ("signs",)),
+    "logistic": Task("logistic", "linear", ("signs",)),
+    "regression": Task("squared", "linear", ("numbers", "counts")),
+    "mf": Task("squared", "factors", ()),
 }
 DEFAULTS: dict[str, dict[str, Any]] = {
     "linear": {"l2": 1e-4, "schedule": "inverse"},
@@ -36,24 +41,29 @@ BETA = 0.9  # Niu et al. 2011, section 7
 FACTOR_BETA = 0.85
 
 
-def loss_names(family: str | None = None) -> list[str]:
+def loss_names(task: str | None = None) -> list[str]:
     from hogwild.problems.losses import FACTOR_LOSSES, LOSSES
 
-    return _of_family({"linear": list(LOSSES), "factors": list(FACTOR_LOSSES)}, family)
+    if task is None:
+        return list(dict.fromkeys([*LOSSES, *FACTOR_LOSSES]))
+    if TASKS[task].family == "factors":
+        return list(FACTOR_LOSSES)
+    kinds = set(TASKS[task].kinds)
+    return [name for name, loss in LOSSES.items() if kinds.intersection(loss.kinds)]
 
 
-def schedule_names(family: str | None = None) -> list[str]:
+def schedule_names(task: str | None = None) -> list[str]:
     from hogwild.problems.schedules import EPOCH_SCHEDULES, SCHEDULES
 
-    return _of_family({"linear": list(SCHEDULES), "factors": list(EPOCH_SCHEDULES)}, family)
+    return _of_family({"linear": list(SCHEDULES), "factors": list(EPOCH_SCHEDULES)}, task)
 
 
-def strategy_names(family: str | None = None) -> list[str]:
+def strategy_names(task: str | None = None) -> list[str]:
     from hogwild.loops.strategies import AUTO, STRATEGIES
 
     rows = [AUTO, *(name for name, strategy in STRATEGIES.items() if strategy.rows)]
     blocks = [AUTO, *(name for name, strategy in STRATEGIES.items() if strategy.blocks)]
-    return _of_family({"linear": rows, "factors": blocks}, family)
+    return _of_family({"linear": rows, "factors": blocks}, task)
 
 
 def _deterministic(strategy: str) -> bool:
@@ -62,13 +72,13 @@ def _deterministic(strategy: str) -> bool:
     return strategy == AUTO or STRATEGIES[strategy].deterministic
 
 
-def _of_family(names: dict[str, list[str]], family: str | None) -> list[str]:
-    """The names that a family of models takes, or all of them."""
-    return names[family] if family else list(dict.fromkeys(chain(*names.values())))
+def _of_family(names: dict[str, list[str]], task: str | None) -> list[str]:
+    """The names that a task takes, or all of them."""
+    return names[TASKS[task].family] if task else list(dict.fromkeys(chain(*names.values())))
 
 
-# Options whose values depend on the family
-BY_FAMILY = (loss_names, schedule_names, strategy_names)
+# Options whose values depend on the task
+BY_TASK = (loss_names, schedule_names, strategy_names)
 
 
 def option(
@@ -79,10 +89,11 @@ def option(
     choices: Callable[..., list[str]] | None = None,
     least: float | None = None,
     above: float | None = None,
+    below: float | None = None,
     most: float | None = None,
 ) -> Any:
     """A field of `Config`: what it means, which models have it, and which values it takes."""
-    limits = {"choices": choices, "least": least, "above": above, "most": most}
+    limits = {"choices": choices, "least": least, "above": above, "below": below, "most": most}
     return field(default=default, metadata={"text": text, "family": family} | limits)
 
 
@@ -92,12 +103,29 @@ class Config:
 
     task: str = option(
         "svm",
-        "what to learn: a linear model (svm, logistic) or factors of a matrix of ratings (mf); "
-        "names the loss where --loss does not",
+        "what to learn: two classes (svm, logistic), numbers (regression), or factors of a matrix "
+        "of ratings (mf); names the loss where --loss does not",
         choices=lambda: list(TASKS),
     )
     loss: str | None = option(
-        None, "the loss [hinge for svm, logistic for logistic, squared for mf]", choices=loss_names
+        None,
+        "the loss [hinge for svm, logistic for logistic, squared for regression and mf]",
+        choices=loss_names,
+    )
+    epsilon: float | None = option(
+        None,
+        "with the loss huber: where it becomes straight; with epsilon_insensitive: the error that "
+        "costs nothing [0.1]",
+        family="linear",
+        above=0,
+    )
+    quantile: float | None = option(
+        None, "with the loss quantile: which one [0.5]", family="linear", above=0, below=1
+    )
+    class_weight: Any = option(  # noqa: RUF009
+        None,
+        "weights of the classes: LABEL:W,LABEL:W, or balanced, by how rare they are",
+        family="linear",
     )
     l2: float | None = option(
         None,
@@ -221,8 +249,8 @@ class Config:
             if family not in (None, self.family) and value != known.default:
                 of = " or ".join(name for name, task in TASKS.items() if task.family == family)
                 found.append(f"{known.name}: it is for the task {of}; leave it out")
-            elif choices in BY_FAMILY and value and value not in choices(self.family):
-                able = ", ".join(choices(self.family))
+            elif choices in BY_TASK and value and value not in choices(self.task):
+                able = ", ".join(choices(self.task))
                 found.append(f"{known.name}: the task {self.task} takes {able}; not {value}")
         return found
 
@@ -244,11 +272,40 @@ class Config:
                 f"deterministic: the strategy {self.strategy} depends on who comes first; leave it "
                 "out"
             )
+        found += self._loss_conflicts()
         if self.loss_name == "kl" and self.biases:
             found.append("biases: scores of the loss kl are products of factors only; leave it out")
         if self.bias_l2 is not None and not self.has_biases:
             found.append("bias_l2: there are no biases to penalise; leave it out")
         return found
+
+    def _loss_conflicts(self) -> list[str]:
+        """Parameters of losses that this loss does not have, and class weights without classes."""
+        found = []
+        own = self.loss_parameter
+        for name in ("epsilon", "quantile"):
+            if getattr(self, name) is not None and (own is None or own.option != name):
+                found.append(f"{name}: the loss {self.loss_name} has none; leave it out")
+        if self.class_weight is not None and "signs" not in TASKS[self.task].kinds:
+            found.append(f"class_weight: the task {self.task} has no classes; leave it out")
+        return found
+
+    @property
+    def loss_parameter(self) -> "Parameter | None":
+        """The parameter that the loss of a linear model has, if any."""
+        from hogwild.problems.losses import LOSSES
+
+        loss = LOSSES.get(self.loss_name) if self.family == "linear" else None
+        return loss.parameter if loss else None
+
+    @property
+    def loss_value(self) -> float:
+        """The value of that parameter; 0 where there is none."""
+        own = self.loss_parameter
+        if own is None:
+            return 0.0
+        given = getattr(self, own.option)
+        return float(own.default if given is None else given)
 
     @property
     def family(self) -> str:
@@ -297,14 +354,14 @@ def _plain(value: Any) -> Any:
 def _problem(known: "dataclasses.Field[Any]", value: Any) -> str | None:
     kinds = str(known.type)
     if value is None:
-        return None if "None" in kinds else f"{known.name}: must be given"
+        return None if "Any" in kinds or "None" in kinds else f"{known.name}: must be given"
     wanted = _wrong_kind(kinds, value)
     if wanted:
         return f"{known.name}: expected {wanted}, not {value!r}"
     limits = known.metadata
     if limits["choices"] and value not in limits["choices"]():
         return f"{known.name}: {value!r} is not one of {', '.join(limits['choices']())}"
-    if isinstance(value, str | bool):
+    if isinstance(value, str | bool | dict):
         return None
     if isinstance(value, float) and not math.isfinite(value):
         return f"{known.name}: expected a finite number, not {value!r}"
@@ -312,6 +369,8 @@ def _problem(known: "dataclasses.Field[Any]", value: Any) -> str | None:
         return f"{known.name}: must be at least {limits['least']}, not {value!r}"
     if limits["above"] is not None and value <= limits["above"]:
         return f"{known.name}: must be above {limits['above']}, not {value!r}"
+    if limits["below"] is not None and value >= limits["below"]:
+        return f"{known.name}: must be below {limits['below']}, not {value!r}"
     if limits["most"] is not None and value > limits["most"]:
         return f"{known.name}: must be at most {limits['most']}, not {value!r}"
     return None
@@ -324,6 +383,8 @@ def _wrong_kind(kinds: str, value: Any) -> str | None:
         return None if is_bool else "True or False"
     if "str" in kinds:
         return None if isinstance(value, str) else "a word"
+    if "Any" in kinds:
+        return None if isinstance(value, str | dict) else "balanced, or weights by label"
     if "int" in kinds:
         return None if isinstance(value, numbers.Integral) and not is_bool else "a whole number"
     return None if isinstance(value, numbers.Real) and not is_bool else "a number"

@@ -1,5 +1,6 @@
 """Labelled sparse rows: what linear models learn from."""
 
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -36,23 +37,31 @@ class Rows:
     ``Rows(X, y)`` takes a scipy sparse matrix (or a dense array) and one label per row. Float32
     values and 32-bit indices are used where they lie; only what has another type is copied. The
     labels may be two values of any kind; the smaller one is the negative class. ``y`` may be
-    left out for data to predict.
+    left out for data to predict. A row of weight k counts like k copies of it, one of weight 0 like
+    none.
 
     Attributes:
         indptr, indices, values: the CSR arrays (uint64, uint32, float32), not writeable.
         columns: how many columns there are.
         y: the labels as they were given, or None.
+        sample_weight: the rows' weights (float32), or None where all are 1.
         index_base: 0 or 1: the number that text gave to the first column; None where the data has
             not been text, and the columns simply lie in their places.
         name: where the rows come from, for messages.
     """
 
-    def __init__(self, X: Any, y: Any = None, *, name: str = "the data") -> None:
+    sample_weight: npt.NDArray[np.float32] | None
+
+    def __init__(
+        self, X: Any, y: Any = None, *, sample_weight: Any = None, name: str = "the data"
+    ) -> None:
         if isinstance(X, Rows) or getattr(X, "format", None) != "csr" or not _is_plain(X):
             X = _to_csr(X, name)
         self._set(X.indptr, X.indices, X.data, int(X.shape[1]), y, None, name)
         if len(self) != X.shape[0]:
             raise DataError(f"{name}: a matrix of {X.shape[0]} rows has {len(self)} row pointers")
+        if sample_weight is not None:
+            self.sample_weight = _weights(sample_weight, len(self), name)
 
     @classmethod
     def from_arrays(
@@ -102,6 +111,7 @@ class Rows:
         )
         self.values = _row_values(values, self, name)
         self.y = None if y is None else _label_array(y, len(self), name)
+        self.sample_weight = None
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -163,6 +173,29 @@ class Rows:
             )
         return np.where(is_positive, np.float32(1), np.float32(-1))
 
+    def numbers(self) -> npt.NDArray[np.float32]:
+        """The labels as numbers, for regression."""
+        if self.y is None:
+            raise DataError(f"{self.name} has no targets; regression needs a number for every row")
+        if self.y.dtype.kind not in "fiub":
+            raise DataError(
+                f"{self.name}: the targets are {self.y.dtype}; regression needs numbers"
+            )
+        with np.errstate(over="ignore"):
+            numbers = self.y.astype(np.float32)
+        if not np.all(np.isfinite(numbers)):
+            row = int(np.argmin(np.isfinite(numbers)))
+            raise DataError(
+                f"{self.name}: the target {self.y[row]} of row {row + 1} is too large for float32"
+            )
+        return numbers
+
+    def weighted(self, sample_weight: Any) -> "Rows":
+        """The same rows, with these weights; the arrays are shared."""
+        rows = copy(self)
+        rows.sample_weight = _weights(sample_weight, len(self), self.name)
+        return rows
+
     def take(self, chosen: npt.NDArray[Any]) -> "Rows":
         """A copy of the rows with these numbers, in this order."""
         numbers = np.arange(len(self), dtype=np.uint64)[chosen]  # as numpy would take them
@@ -175,7 +208,7 @@ class Rows:
             None if self.y is None else self.y[chosen],
             index_base=self.index_base,
             name=self.name,
-        )
+        ).weighted(None if self.sample_weight is None else self.sample_weight[chosen])
 
     def gather(self, numbers: npt.NDArray[np.uint64], threads: int = 1) -> CSR:
         """The CSR arrays of the rows with these numbers, in this order: copies."""
@@ -206,7 +239,7 @@ class Rows:
             self.y,
             index_base=self.index_base,
             name=self.name,
-        )
+        ).weighted(self.sample_weight)
 
     def to_scipy(self) -> Any:
         """The rows as a scipy CSR matrix (values shared, indices copied to signed ones)."""
@@ -300,6 +333,31 @@ def _index_error(index: int, at: int, columns: int, rows: Rows, name: str) -> Da
 
 def _row_of(at: int, rows: Rows) -> int:
     return int(np.searchsorted(rows.indptr, np.uint64(at), side="right")) - 1
+
+
+def _weights(given: Any, rows: int, name: str) -> npt.NDArray[np.float32] | None:
+    """The rows' weights, checked."""
+    if given is None:
+        return None
+    weights = np.asarray(given)
+    if weights.shape != (rows,) or weights.dtype.kind not in "fiub":
+        raise DataError(
+            f"{name}: sample_weight: {rows} rows need {rows} numbers, not an array of "
+            f"{weights.shape} of {weights.dtype}"
+        )
+    with np.errstate(over="ignore"):
+        frozen = weights.astype(np.float32)
+    sound = np.isfinite(frozen) & (frozen >= 0)
+    if not np.all(sound):
+        row = int(np.argmin(sound))
+        raise DataError(
+            f"{name}: the weight of row {row + 1} is {weights[row]}; weights must be finite and "
+            "not negative"
+        )
+    if rows and not frozen.any():
+        raise DataError(f"{name}: the weights of all rows are 0; some row must count")
+    frozen.flags.writeable = False
+    return frozen
 
 
 def _label_array(y: Any, rows: int, name: str) -> npt.NDArray[Any]:

@@ -40,6 +40,7 @@ def evaluator(loss: str, kind: str, weighted: bool) -> Kernel:
     """
     add, target_and_weight = adder(loss, weighted), target_of(weighted)
     errors = _sign_errors if kind == SIGNS else _number_errors
+    is_exponential = LOSSES[loss].mean is not None
 
     def evaluate(rows: Any, span: Any, weights: Any, parameter: Any) -> Any:
         intercept = weights[U(weights.size) - U(1)]
@@ -49,7 +50,7 @@ def evaluator(loss: str, kind: str, weighted: bool) -> Kernel:
             score = np.float64(intercept + dot_with(rows, row, weights))
             target, weight = target_and_weight(rows, row)
             sums = add(sums, weight, score, target, parameter)
-            one, other = errors(score, target)
+            one, other = errors(math.exp(score) if is_exponential else score, target)
             first += weight * one
             second += weight * other
         total, product = sums

@@ -383,7 +383,12 @@ class FactorModel:
             "mae": size,
         }
         if logistic:
-            exact = scores.astype(np.float64), given.astype(np.float64), self.loss
+            exact = (
+                scores.astype(np.float64),
+                given.astype(np.float64),
+                np.ones(len(given)),
+                "logistic",
+            )
             found |= {"log_loss": log_loss(*exact), "auc": auc(*exact)}
         return found
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hogwild.config import Config
 from hogwild.data.components import parts_apart
-from hogwild.data.rows import Labels, Rows, checked_labels
+from hogwild.data.rows import Labels, Rows
 from hogwild.data.statistics import Frequency, sharing
 from hogwild.errors import DataError
 from hogwild.kernels.compile import Kernel
@@ -20,14 +20,16 @@ from hogwild.kernels.evaluate import comparer, evaluator, squared_norm
 from hogwild.kernels.order import shuffle
 from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
-from hogwild.kernels.views import Fetching, RowView, Shape, Span, Task, task_of, view
+from hogwild.kernels.views import Fetching, Shape, Span, Task, task_of, view
 from hogwild.loops.trying import trial_loop
 from hogwild.problems.averages import Averages
 from hogwild.problems.linear_model import LinearModel
-from hogwild.problems.losses import LOSSES, SIGNS
+from hogwild.problems.losses import LOSSES
 from hogwild.problems.problem import Arrays, RowProblem, Share, Shown, Sums
 from hogwild.problems.sample import Options, Sample
+from hogwild.problems.sets import Set, class_weights
 from hogwild.problems.sgd import Sgd, scratch
+from hogwild.problems.targets import target_for
 from hogwild.steps.step import Step
 
 BATCH = 256
@@ -53,19 +55,15 @@ class LinearProblem(RowProblem):
     unit_name = "rows"
     ours_alone = ("_given", "_sample", "notes")
     width = 1
-    shown = (
-        Shown("train_error", "train err", "percent"),
-        Shown("test_error", "test err", "percent"),
-    )
 
     def __init__(
         self, rows: Rows, test: Rows | None, config: Config, labels: Labels | None = None
     ) -> None:
         self.config = config
         self._l2 = float(config.l2 or 0.0)
-        self.labels = checked_labels(labels) if labels else rows.labels
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to learn from")
+        self.target = target_for(config, rows, labels)
         self.name = rows.name
         self.units = len(rows)
         self.work = rows.nonzeros
@@ -75,23 +73,26 @@ class LinearProblem(RowProblem):
         self.notes: list[str] = []
         self._given = rows
         self._sample: Sample | None = None
-        self._data = {"train": _view(rows, rows.targets(self.labels))}
+        self._sets = {"train": Set.of(rows, self.target, class_weights(config, rows, self.target))}
         if test is not None:
-            self._data["test"] = self._test_view(test)
+            self._sets["test"] = Set.of(self._narrowed(test), self.target)
+        self.shown = tuple(
+            Shown(f"{data}_{shown.key}", f"{data} {shown.title}", shown.form)
+            for shown in self.target.shown
+            for data in ("train", "test")
+        )
         self._mean_length = max(1.0, rows.nonzeros / len(rows))
         self.chunk = max(1, int(CHUNK_NONZEROS / self._mean_length))
         self._lines = _lines(rows)
-        self._weighted = False
-        loss = LOSSES[config.loss_name]
-        self._parameter = loss.default
-        self.curvature = loss.curvature
+        self._weighted = self._sets["train"].weighted
+        self._parameter = config.loss_value
+        self.curvature = LOSSES[config.loss_name].curvature
         self.intercept_share = _intercept_share(rows) if config.intercept else 0.0
         self._solver = Sgd(config, self._weighted, self._parameter, self.intercept_share)
         self._averages = Averages(self.size, self.columns, rows.nonzeros, config.average)
         self.snapshots = self._averages.snapshots
 
-    def _test_view(self, test: Rows) -> RowView:
-        targets = test.targets(self.labels)
+    def _narrowed(self, test: Rows) -> Rows:
         if test.columns > self.columns:
             unseen = int(np.count_nonzero(test.indices >= self.columns))
             test = test.narrowed(self.columns)
@@ -99,7 +100,7 @@ class LinearProblem(RowProblem):
                 f"{test.name}: {unseen:,} values are in columns that training never saw; "
                 "they are ignored"
             )
-        return _view(test, targets)
+        return test
 
     # What the coordinator asks
 
@@ -138,7 +139,8 @@ class LinearProblem(RowProblem):
     def kernels(self) -> list[Kernel]:
         """All that training will call besides the loops."""
         loss, weighted = self.config.loss_name, self._weighted
-        always = [shuffle, evaluator(loss, SIGNS, weighted), squared_norm]
+        evaluators = [self._evaluator(data) for data in self._sets]
+        always = [shuffle, *dict.fromkeys(evaluators), squared_norm]
         trying = [] if self.config.eta0 else [trial_loop(self.step)]
         sampled = [comparer(loss, weighted), gather_rows, renumber]
         needs_sample = self.config.average or not self.config.eta0
@@ -212,13 +214,15 @@ class LinearProblem(RowProblem):
 
     def sets(self) -> list[str]:
         """The sets of rows to evaluate on."""
-        return list(self._data)
+        return list(self._sets)
 
     def measured(self, shared: Arrays, sums: Sums) -> dict[str, float]:
-        """The objective, and the share of the rows on the wrong side of either set."""
+        """The objective, and the errors on each set."""
         found = {"objective": self.online(shared, sums["train"][0] / self.units)}
-        for data, (_, wrong, _) in sums.items():
-            found[f"{data}_error"] = float(wrong) / len(self._data[data].targets)
+        for data, (_, first, second) in sums.items():
+            weight = self._sets[data].weight
+            errors = self.target.measured(float(first) / weight, float(second) / weight)
+            found |= {f"{data}_{name}": error for name, error in errors.items()}
         return found
 
     def online(self, shared: Arrays, mean_loss: float) -> float:
@@ -231,15 +235,21 @@ class LinearProblem(RowProblem):
     ) -> LinearModel:
         """A model of what was learned; it keeps no view of the arrays."""
         weights = learned["weights"].copy()
-        loss = self.config.loss_name
-        given = float(weights[-1]), self.labels, loss, self._given.index_base, about
-        return LinearModel(weights[:-1], *given)
+        return LinearModel(
+            weights[:-1],
+            float(weights[-1]),
+            self.target,
+            self.config.loss_name,
+            self._given.index_base,
+            about,
+            parameter=self._parameter,
+        )
 
     def sample(self, threads: int = 1) -> Sample:
         """A few of the rows, always the same ones; they are copied when first asked for."""
         if self._sample is None:
             given = self.config.loss_name, self._parameter, self._l2, self._weighted, self.seed
-            targets = self._data["train"].targets
+            targets = self._sets["train"].view.targets
             self._sample = Sample(self._given, targets, Options(*given), threads)
         return self._sample
 
@@ -252,7 +262,7 @@ class LinearProblem(RowProblem):
     def task(self, order: npt.NDArray[np.uint32], share: Share, writers: int = 1) -> Task:
         """What a loop works on: the rows of an order, with scratch of its own."""
         shape = view(Shape, self.width, 0, self.width)
-        rows, fetching = self._data["train"], self._fetching(writers)
+        rows, fetching = self._sets["train"].view, self._fetching(writers)
         return task_of(rows, order, scratch(self.width), shape, self.plan(share), fetching)
 
     def _fetching(self, writers: int) -> Fetching:
@@ -287,23 +297,16 @@ class LinearProblem(RowProblem):
 
     def parts(self, data: str) -> int:
         """In how many parts rows are evaluated."""
-        return -(-_count(self._data[data]) // self.chunk)
+        return -(-len(self._sets[data]) // self.chunk)
 
     def evaluate(self, shared: Arrays, data: str, part: int) -> npt.NDArray[np.float64]:
-        """The sum of the losses of some rows, and how many of them have the wrong sign."""
-        weights, rows = self.learned(shared)["weights"], self._data[data]
-        begin, end = part * self.chunk, min((part + 1) * self.chunk, _count(rows))
-        look = evaluator(self.config.loss_name, SIGNS, self._weighted)
-        return np.array(look(rows, view(Span, begin, end), weights, self._parameter))
+        """The sums over some rows of the losses and of the two errors of the kind of target."""
+        weights, rows = self.learned(shared)["weights"], self._sets[data]
+        span = view(Span, part * self.chunk, min((part + 1) * self.chunk, len(rows)))
+        return np.array(self._evaluator(data)(rows.view, span, weights, self._parameter))
 
-
-def _view(rows: Rows, targets: npt.NDArray[np.float32]) -> RowView:
-    made: RowView = view(RowView, rows.indptr, rows.indices, rows.values, targets)
-    return made
-
-
-def _count(rows: RowView) -> int:
-    return len(rows.starts) - 1
+    def _evaluator(self, data: str) -> Kernel:
+        return evaluator(self.config.loss_name, self.target.kind, self._sets[data].weighted)
 
 
 def _given_state(start: Arrays) -> Arrays:

@@ -10,10 +10,11 @@ from hogwild import model_file
 from hogwild.data.rows import Labels, Rows, check_same_base
 from hogwild.errors import DataError, HogwildError, HogwildWarning
 from hogwild.kernels import evaluate as kernels
-from hogwild.kernels.views import RowView, Span, view
+from hogwild.kernels.views import Span, view
 from hogwild.paths import PathLike
-from hogwild.problems.losses import LOSSES, SIGNS
-from hogwild.problems.metrics import METRICS
+from hogwild.problems.losses import LOSSES
+from hogwild.problems.sets import Set
+from hogwild.problems.targets import Target, TwoClasses, target_from
 
 
 class LinearModel:
@@ -22,7 +23,9 @@ class LinearModel:
     Attributes:
         weights: one float32 per column.
         intercept: a float; 0 if none was learned.
-        labels: the negative and the positive label, as they stood in the training data.
+        target: what scores mean.
+        labels: the negative and the positive label, as they stood in the training data; empty for
+            a regression.
         loss: the name of the loss it was trained for.
         index_base: the number that the training file gave to the first column: 0, 1, or None where
             there was no text file.
@@ -35,20 +38,29 @@ class LinearModel:
         self,
         weights: npt.NDArray[np.float32],
         intercept: float,
-        labels: Labels,
+        target: Target | Labels,
         loss: str,
         index_base: int | None = None,
         about: dict[str, Any] | None = None,
+        *,
+        parameter: float = 0.0,
     ) -> None:
         self.weights = np.require(weights, np.float32, ["C", "A"])
         self.intercept = float(intercept)
-        self.labels = labels
+        self.target = target if isinstance(target, Target) else TwoClasses(target)
         self.loss = loss
+        self.parameter = parameter
         self.index_base = index_base
         self.about = about or {}
 
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """The labels, where the target is one of a few."""
+        return self.target.labels
+
     def __repr__(self) -> str:
-        return f"<LinearModel {self.loss}, {len(self.weights):,} columns, labels {self.labels}>"
+        labels = f", labels {self.labels}" if self.labels else ""
+        return f"<LinearModel {self.loss}, {len(self.weights):,} columns{labels}>"
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
         """The score of each row: positive for the second label. X as for `hogwild.Rows`."""
@@ -60,8 +72,8 @@ class LinearModel:
         return out
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The label of each row, as the labels stood in the training data."""
-        return np.asarray(self.labels)[(self.decision_function(X) > 0).astype(np.intp)]
+        """The label of each row, as the labels stood in the training data; or its number."""
+        return self.target.predicted(self.decision_function(X), self.loss)
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """The probability of each label (two columns), for losses that give one."""
@@ -79,20 +91,18 @@ class LinearModel:
         rows = X if isinstance(X, Rows) and y is None else Rows(X, y)
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to evaluate on")
-        targets = rows.targets(self.labels)
-        view_of_rows = view(RowView, rows.indptr, rows.indices, rows.values, targets)
+        known = rows.narrowed(len(self.weights)) if rows.columns > len(self.weights) else rows
+        data = Set.of(known, self.target)
         weights: npt.NDArray[Any] = np.append(self.weights, np.float32(self.intercept))
-        look = kernels.evaluator(self.loss, SIGNS, weighted=False)
-        loss, _, _ = look(
-            view_of_rows, view(Span, 0, len(rows)), weights, LOSSES[self.loss].default
-        )
-        scores = self.decision_function(rows).astype(np.float64)
+        look = kernels.evaluator(self.loss, self.target.kind, data.weighted)
+        loss, _, _ = look(data.view, view(Span, 0, len(rows)), weights, self.parameter)
         penalty = 0.5 * self.about.get("options", {}).get("l2", 0.0)
-        objective = penalty * float(kernels.squared_norm(self.weights)) + loss / len(rows)
-        found = {
-            name: metric(scores, targets.astype(np.float64), self.loss)
-            for name, metric in METRICS.items()
-        }
+        objective = penalty * float(kernels.squared_norm(self.weights)) + loss / data.weight
+        scores = self.decision_function(rows).astype(np.float64)
+        targets = self.target.of(rows).astype(np.float64)
+        counted = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
+        given = scores, targets, counted.astype(np.float64), self.loss
+        found = {name: metric(*given) for name, metric in self.target.metrics.items()}
         return {"rows": len(rows), "objective": objective, **found}
 
     def save(self, path: PathLike) -> None:
@@ -100,24 +110,24 @@ class LinearModel:
         about = {
             "kind": self.kind,
             "intercept": self.intercept,
-            "labels": list(self.labels),
             "loss": self.loss,
+            "parameter": self.parameter,
             "index_base": self.index_base,
             "about": self.about,
-        }
+        } | self.target.about()
         model_file.write(path, about, {"weights": self.weights})
 
     @classmethod
     def from_file(cls, about: dict[str, Any], arrays: model_file.Arrays) -> "LinearModel":
         """The model that `save` wrote."""
-        negative, positive = about["labels"]
         return cls(
             arrays["weights"],
             about["intercept"],
-            (negative, positive),
+            target_from(about),
             about["loss"],
             about["index_base"],
             about["about"],
+            parameter=about.get("parameter", 0.0),
         )
 
     def _fitting(self, X: Any) -> Rows:

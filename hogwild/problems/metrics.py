@@ -1,4 +1,4 @@
-"""How good scores are: a function of scores, targets (-1, +1) and the loss's odds. Add one here."""
+"""How good scores are: functions of scores, targets, weights of rows and the loss. Add one here."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,52 +9,96 @@ import numpy.typing as npt
 from hogwild.problems.losses import LOSSES
 
 Floats = npt.NDArray[np.float64]
-Metric = Callable[[Floats, Floats, str], Any]
+Metric = Callable[[Floats, Floats, Floats, str], Any]
 
 
-def error(scores: Floats, targets: Floats, loss: str) -> float:
+def error(scores: Floats, targets: Floats, weights: Floats, loss: str) -> float:
     """The share of rows on the wrong side; a score of zero counts as negative."""
-    return float(np.mean((scores > 0) != (targets > 0)))
+    return float(np.average((scores > 0) != (targets > 0), weights=weights))
 
 
-def log_loss(scores: Floats, targets: Floats, loss: str) -> float | None:
+def log_loss(scores: Floats, targets: Floats, weights: Floats, loss: str) -> float | None:
     """Mean of -log(probability of the true class); None where the loss gives no probabilities."""
     if loss == "logistic":  # exact, however sure a wrong score is
-        return float(np.mean(np.logaddexp(0, -targets * scores)))
+        return float(np.average(np.logaddexp(0, -targets * scores), weights=weights))
     odds = LOSSES[loss].probability
     if odds is None:
         return None
     positive = odds(scores)
     true_class = np.where(targets > 0, positive, 1 - positive)
-    return float(-np.mean(np.log(np.maximum(true_class, np.finfo(np.float64).tiny))))
+    logs = np.log(np.maximum(true_class, np.finfo(np.float64).tiny))
+    return float(-np.average(logs, weights=weights))
 
 
-def auc(scores: Floats, targets: Floats, loss: str) -> float | None:
+def auc(scores: Floats, targets: Floats, weights: Floats, loss: str) -> float | None:
     """The chance that a positive row scores above a negative one; ties count half."""
-    positive = int(np.count_nonzero(targets > 0))
-    negative = len(targets) - positive
+    is_positive = targets > 0
+    positive, negative = weights[is_positive].sum(), weights[~is_positive].sum()
     if positive == 0 or negative == 0:
         return None
-    _, group, sizes = np.unique(scores, return_inverse=True, return_counts=True)
-    mean_rank = np.cumsum(sizes) - (sizes - 1) / 2
-    ranks = float(mean_rank[group][targets > 0].sum())
-    return (ranks - positive * (positive + 1) / 2) / (positive * negative)
+    _, group = np.unique(scores, return_inverse=True)
+    # Of each score, the weight of negative rows: those below count whole, those at it half
+    below = np.bincount(group, np.where(is_positive, 0.0, weights))
+    beaten = np.cumsum(below) - below / 2
+    return float((beaten[group] * weights)[is_positive].sum() / (positive * negative))
 
 
-def confusion(scores: Floats, targets: Floats, loss: str) -> dict[str, int]:
+def confusion(scores: Floats, targets: Floats, weights: Floats, loss: str) -> dict[str, float]:
     """How many rows of each class were predicted as which."""
-    said, true = scores > 0, targets > 0
-    return {
-        "true_negative": int(np.count_nonzero(~said & ~true)),
-        "false_positive": int(np.count_nonzero(said & ~true)),
-        "false_negative": int(np.count_nonzero(~said & true)),
-        "true_positive": int(np.count_nonzero(said & true)),
+    predicted, true = scores > 0, targets > 0
+    counts = {
+        "true_negative": ~predicted & ~true,
+        "false_positive": predicted & ~true,
+        "false_negative": ~predicted & true,
+        "true_positive": predicted & true,
     }
+    return {name: _count(weights[rows].sum()) for name, rows in counts.items()}
 
 
-METRICS: dict[str, Metric] = {
+def _count(weight: float) -> float:
+    """A sum of weights; of whole ones, a whole number."""
+    return int(weight) if weight == int(weight) else float(weight)
+
+
+def rmse(scores: Floats, targets: Floats, weights: Floats, loss: str) -> float:
+    """The root of the mean squared error of what is predicted."""
+    return float(np.sqrt(np.average((_expected(scores, loss) - targets) ** 2, weights=weights)))
+
+
+def mae(scores: Floats, targets: Floats, weights: Floats, loss: str) -> float:
+    """The mean size of the errors."""
+    return float(np.average(np.abs(_expected(scores, loss) - targets), weights=weights))
+
+
+def r2(scores: Floats, targets: Floats, weights: Floats, loss: str) -> float | None:
+    """The share of the variance that is explained; None where all targets are equal."""
+    mean = np.average(targets, weights=weights)
+    variance = np.average((targets - mean) ** 2, weights=weights)
+    if variance == 0:
+        return None
+    error = np.average((_expected(scores, loss) - targets) ** 2, weights=weights)
+    return float(1 - error / variance)
+
+
+def deviance(scores: Floats, targets: Floats, weights: Floats, loss: str) -> float | None:
+    """Poisson's mean deviance, for that loss."""
+    if loss != "poisson":
+        return None
+    ratio = np.where(targets > 0, targets, 1.0)
+    logs = targets * (np.log(ratio) - scores)
+    return float(2 * np.average(logs - targets + np.exp(scores), weights=weights))
+
+
+def _expected(scores: Floats, loss: str) -> Floats:
+    mean = LOSSES[loss].mean
+    return scores if mean is None else np.asarray(mean(scores))
+
+
+CLASS_METRICS: dict[str, Metric] = {
     "error": error,
     "log_loss": log_loss,
     "auc": auc,
     "confusion": confusion,
 }
+
+NUMBER_METRICS: dict[str, Metric] = {"rmse": rmse, "mae": mae, "r2": r2, "deviance": deviance}

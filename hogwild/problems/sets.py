@@ -1,0 +1,104 @@
+"""Sets of rows to learn from or to evaluate on, with their targets and weights."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.config import Config
+from hogwild.data.rows import Rows
+from hogwild.errors import DataError, OptionError
+from hogwild.kernels.views import RowView, view
+from hogwild.problems.targets import Target
+
+
+@dataclass(frozen=True)
+class Set:
+    """Rows as kernels take them, whether they have weights, and the sum of these."""
+
+    view: RowView
+    weighted: bool
+    weight: float
+
+    @classmethod
+    def of(
+        cls, rows: Rows, target: Target, factors: npt.NDArray[np.float64] | None = None
+    ) -> "Set":
+        """The rows with their targets; `factors` are multiplied into their weights.
+
+        Weights are scaled to a mean of 1: a mean over the rows is then a weighted one.
+        """
+        targets = target.of(rows)
+        given = rows.sample_weight
+        weighted = given is not None or factors is not None
+        if weighted:
+            weights = np.ones(len(rows)) if given is None else given.astype(np.float64)
+            if factors is not None:
+                weights *= factors
+            if not weights.any():
+                raise DataError(
+                    f"{rows.name}: all rows have the weight 0; give some class or row a weight"
+                )
+            weights *= len(rows) / weights.sum()
+            targets = np.column_stack([targets, weights.astype(np.float32)]).ravel()
+        arrays = rows.indptr, rows.indices, rows.values, np.ascontiguousarray(targets)
+        return cls(view(RowView, *arrays), weighted, float(len(rows)))
+
+    def __len__(self) -> int:
+        return len(self.view.starts) - 1
+
+
+def class_weights(config: Config, rows: Rows, target: Target) -> npt.NDArray[np.float64] | None:
+    """For each row, the weight of its class, where classes have weights."""
+    wanted = config.class_weight
+    if wanted is None:
+        return None
+    assert rows.y is not None
+    if wanted == "balanced":
+        sizes = _sizes(rows, target)
+        by_label = {
+            label: sizes.sum() / (len(sizes) * size) if size else 0.0
+            for label, size in zip(target.labels, sizes, strict=True)
+        }
+    else:
+        by_label = _given(wanted, target.labels)
+    factors = np.ones(len(rows))
+    for label, factor in by_label.items():
+        factors[rows.y == label] = factor
+    return factors
+
+
+def _sizes(rows: Rows, target: Target) -> npt.NDArray[np.float64]:
+    """The sum of the weights of each class."""
+    weights = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
+    return np.array([weights[rows.y == label].sum(dtype=np.float64) for label in target.labels])
+
+
+def _given(wanted: Any, labels: tuple[Any, ...]) -> dict[Any, float]:
+    """Weights by label, from a dict or from text such as 1:10,-1:1."""
+    if isinstance(wanted, str):
+        by_text = {str(_short(label)): label for label in labels}
+        pairs = [pair.rpartition(":") for pair in wanted.split(",")]
+        wanted = {by_text.get(label.strip(), label): weight for label, _, weight in pairs}
+    found = {}
+    for label, weight in wanted.items():
+        try:
+            number = float(weight)
+        except (TypeError, ValueError):
+            number = float("nan")
+        if label not in labels or not 0 <= number < float("inf"):
+            able = ", ".join(f"{_short(known)}:1" for known in labels)
+            raise OptionError(
+                f"class_weight: {label}:{weight} is not a label with a weight of 0 or more; "
+                f"write balanced, or such as {able}"
+            )
+        found[label] = number
+    if not any(found.get(label, 1.0) for label in labels):
+        raise OptionError("class_weight: the weights of all classes are 0; some class must count")
+    return found
+
+
+def _short(label: Any) -> Any:
+    whole = isinstance(label, float) and label.is_integer() and abs(label) < 2**53
+    return int(label) if whole else label
