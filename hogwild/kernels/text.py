@@ -11,7 +11,6 @@ bytes behind it, so that eight bytes can be read at once anywhere. `at` is alway
 (atomically) whenever an array is passed on, which takes longer than parsing a number.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -273,32 +272,26 @@ def plain_number(begin: Any) -> Any:
         first = at + U(1)
         w, at = append_digits(first, w)
         places = at - first
-    if byte_at(at) > SPACE or at - begin > U(MANTISSA_DIGITS) + U(places > U(0)):
+    exponent = byte_at(at) | 32 == SMALL_E
+    if exponent or at - begin > U(MANTISSA_DIGITS) + U(places > U(0)):
         return 0.0, U(0)
     if w > np.uint64(1 << 53):
         return wide_nearest(w, -np.int64(places)), at
     return np.float64(np.int64(w)) / TEN[places], at
 
 
-def quick(plain: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """As `any_number`, but quick where a number without a sign is as `plain` takes it."""
-
-    # Two copies of the quick part: the address of the digits must not depend on a computed sign.
-    @hot
-    def number_at(begin: Any) -> Any:
-        if byte_at(begin) == MINUS:
-            value, at = plain(begin + U(1))
-            value = -value
-        else:
-            value, at = plain(begin)
-        if at == U(0):
-            value, at = any_number(begin)
-        return value, at
-
-    return number_at
-
-
-number = quick(plain_number)
+# Two copies of the quick part: the address of the digits must not depend on a computed sign.
+@hot
+def number(begin: Any) -> Any:
+    """As `any_number`, but quick where a number without a sign is as `plain_number` takes it."""
+    if byte_at(begin) == MINUS:
+        value, at = plain_number(begin + U(1))
+        value = -value
+    else:
+        value, at = plain_number(begin)
+    if at == U(0):
+        value, at = any_number(begin)
+    return value, at
 
 
 @inline
