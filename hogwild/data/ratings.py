@@ -1,5 +1,6 @@
 """Ratings: which user gave which item which value. What factor models learn from."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -181,10 +182,8 @@ class Ratings:
     def _first_of_pairs(self) -> tuple[int, Codes]:
         """How many ratings repeat a pair, and for each rating where its pair comes first."""
         users, items = self.shape
-        starts = np.zeros(users + 1, np.uint64)
-        order, first = np.empty(len(self), np.uint32), np.empty(len(self), np.uint32)
-        kernels.count_codes(self.users, starts)
-        kernels.order_by_code(self.users, starts, order)
+        order, _ = grouped(self.users, np.arange(len(self), dtype=np.uint32), users)
+        first = np.empty(len(self), np.uint32)
         seen_by, seen_at = np.zeros(items, np.uint32), np.empty(items, np.uint32)
         repeated = kernels.first_of_pairs(order, self.users, self.items, seen_by, seen_at, first)
         return int(repeated), first
@@ -228,6 +227,30 @@ class Ratings:
                 f"user {user!r}, is {reason}"
             )
         return frozen
+
+
+def counts_of(codes: Codes, size: int) -> npt.NDArray[np.uint64]:
+    """How many entries each of so many codes has."""
+    starts = np.zeros(size + 1, np.uint64)
+    kernels.count_codes(codes, starts)
+    return np.diff(starts)
+
+
+def grouped(codes: Codes, others: Codes, size: int) -> tuple[Codes, npt.NDArray[np.uint64]]:
+    """What stands beside each of so many codes, code by code, and where each code's begin."""
+    starts = np.zeros(size + 1, np.uint64)
+    kernels.count_codes(codes, starts)
+    entries = np.empty(len(codes), np.uint32)
+    kernels.group_by(codes, others, starts.copy(), entries)
+    return entries, starts
+
+
+def mean_and_deviation(values: Values) -> tuple[float, float]:
+    """The mean and the standard deviation of at least one value; exactly 0 where all are equal."""
+    first = float(values[0])  # distances from it are small where the values lie close together
+    total, squares = kernels.sum_and_squares(values, first)
+    mean = total / len(values)
+    return mean, math.sqrt(max(0.0, squares / len(values) - (mean - first) ** 2))
 
 
 def check_duplicates(how: str) -> None:
