@@ -86,10 +86,12 @@ def best(
             kernels.rank_items(
                 users.ravel(), places, lists, chosen, begin, end, n, keys.ravel(), scratch
             )
+            keys[begin:end].sort(axis=1)
 
     if n:
         _spread(rank, len(chosen), len(chosen) * len(items.factors))
-    return ~keys.astype(np.uint32), _scores(keys)
+    best_first = keys[:, ::-1]
+    return ~best_first.astype(np.uint32), _scores(best_first)
 
 
 def nothing(users: int) -> Lists:
