@@ -258,7 +258,7 @@ def write_lines(
     for begin in range(0, len(ratings), step):
         part = slice(begin, begin + step)
         parts = ratings.users[part], ratings.items[part], values[part]
-        size = format_ratings(out, *parts, *users, *items, separator[0])
+        size = format_ratings(out, parts, tuple(users), tuple(items), separator[0])
         file.write(out[:size].data)
 
 

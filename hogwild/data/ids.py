@@ -200,7 +200,7 @@ class Ids:
 
     def _looked_up(self, given: Texts) -> Codes:
         codes = np.empty(len(given), np.uint32)
-        kernels.find_texts(*given, given.hashes(), *self._table, codes)
+        kernels.find_texts(tuple(given), given.hashes(), self._table, codes)
         return codes
 
     @cached_property
@@ -250,8 +250,10 @@ class _Table:
         done = 0
         while True:
             most = min(len(self._slots) // 2, len(self._ends) - 1)
-            store = self._slots, self._blob, self._ends, self.count, most
-            done, self.count = kernels.add_texts(*given, hashes, done, *store, codes)
+            table = self._slots, self._blob, self._ends
+            done, self.count = kernels.add_texts(
+                tuple(given), hashes, done, table, self.count, most, codes
+            )
             if done == len(given):
                 return
             self._grow()

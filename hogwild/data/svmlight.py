@@ -155,18 +155,10 @@ class _Lines:
 
     def _parse(self, array: npt.NDArray[np.uint8], at: int, size: int) -> int:
         """Adds the rows up to the first line that the kernel does not understand; where it is."""
+        arrays = self.indptr, self.indices, self.values, self.y
+        known = self.rows, self.nonzeros
         stopped, self.rows, self.nonzeros, lines, columns = parse_lines(
-            array,
-            at,
-            size,
-            self.base,
-            self.labelled,
-            self.indptr,
-            self.y,
-            self.indices,
-            self.values,
-            self.rows,
-            self.nonzeros,
+            array, at, size, self.base, self.labelled, arrays, known
         )
         self.line += lines
         self.columns = max(self.columns, columns)
@@ -325,22 +317,12 @@ def _chunk_end(rows: Rows, begin: int) -> int:
 
 def _lines_of(rows: Rows, begin: int, end: int, index_base: int) -> memoryview:
     _check_not_blank(rows, begin, end)
-    labels, label_ends, label_of = _label_texts(rows, begin, end)
-    longest_label = int(np.diff(label_ends).max(initial=0))
+    labels = _label_texts(rows, begin, end)
+    longest_label = int(np.diff(labels[1]).max(initial=0))
     values = int(rows.indptr[end] - rows.indptr[begin])
     out = np.empty(values * FEATURE_WIDTH + (end - begin) * (longest_label + 1), np.uint8)
-    size, stopped = format_lines(
-        out,
-        rows.indptr,
-        rows.indices,
-        rows.values,
-        begin,
-        end,
-        index_base,
-        labels,
-        label_ends,
-        label_of,
-    )
+    arrays = rows.indptr, rows.indices, rows.values
+    size, stopped = format_lines(out, arrays, begin, end, index_base, labels)
     if stopped < end:
         raise DataError(
             f"{rows.name}: the columns of row {stopped + 1} do not ascend, as svmlight demands; "

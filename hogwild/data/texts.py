@@ -31,13 +31,13 @@ class Texts(NamedTuple):
     def hashes(self) -> npt.NDArray[np.uint64]:
         """A hash of each."""
         hashes = np.empty(len(self), np.uint64)
-        kernels.hash_texts(self.blob, self.begins, self.ends, hashes)
+        kernels.hash_texts(tuple(self), hashes)
         return hashes
 
     def numbers(self) -> tuple[Numbers, npt.NDArray[np.bool_]]:
         """The numbers that texts are, and which of them are numbers written as `str` does."""
         numbers, whole = np.empty(len(self), np.int64), np.empty(len(self), np.bool_)
-        kernels.read_numbers(self.blob, self.begins, self.ends, numbers, whole)
+        kernels.read_numbers(tuple(self), numbers, whole)
         return numbers, whole
 
     def tolist(self) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 from numba import types
 
 from hogwild.kernels.compile import hot, kernel
+from hogwild.kernels.ids import TEXTS
 from hogwild.kernels.primitives import U, readonly, trailing_zeros, writable
 from hogwild.kernels.text import (
     FLOAT32_LIMIT,
@@ -219,35 +220,21 @@ def put_text(at: Any, blob: Any, begin: Any, end: Any) -> Any:
     return at
 
 
-TEXTS = (readonly(types.uint8), readonly(types.uint64), readonly(types.uint64))
-
-
 @kernel(
     types.uint64(
         writable(types.uint8),
-        readonly(types.uint32),
-        readonly(types.uint32),
-        readonly(types.float32),
-        *TEXTS,
-        *TEXTS,
+        types.Tuple((readonly(types.uint32), readonly(types.uint32), readonly(types.float32))),
+        TEXTS,
+        TEXTS,
         types.uint8,
     ),
     fast=False,
 )
-def format_ratings(
-    out: Any,
-    users: Any,
-    items: Any,
-    values: Any,
-    user_blob: Any,
-    user_begins: Any,
-    user_ends: Any,
-    item_blob: Any,
-    item_begins: Any,
-    item_ends: Any,
-    separator: Any,
-) -> Any:
+def format_ratings(out: Any, ratings: Any, user_texts: Any, item_texts: Any, separator: Any) -> Any:
     """Writes ratings as lines (pairs where there are no values); the length of what was written."""
+    users, items, values = ratings
+    user_blob, user_begins, user_ends = user_texts
+    item_blob, item_begins, item_ends = item_texts
     start = address_of(out)
     at = start
     for k in range(U(0), U(users.size)):

@@ -86,12 +86,17 @@ def slot_of_text(at: Any, end: Any, word: Any, slots: Any, blob: Any, ends: Any)
     return place
 
 
-TEXTS = (readonly(types.uint8), readonly(types.uint64), readonly(types.uint64))
+# bytes, and where in them each text begins and ends
+TEXTS = types.Tuple((readonly(types.uint8), readonly(types.uint64), readonly(types.uint64)))
+# slots, blob, ends
+TABLE = types.Tuple((writable(types.uint64), writable(types.uint8), writable(types.uint64)))
+READ_TABLE = types.Tuple((readonly(types.uint64), readonly(types.uint8), readonly(types.uint64)))
 
 
-@kernel(types.void(*TEXTS, writable(types.uint64)), fast=False)
-def hash_texts(text: Any, begins: Any, ends: Any, hashes: Any) -> None:
-    """The hashes of the texts that begin and end at these places."""
+@kernel(types.void(TEXTS, writable(types.uint64)), fast=False)
+def hash_texts(texts: Any, hashes: Any) -> None:
+    """The hashes of texts."""
+    text, begins, ends = texts
     start = address_of(text)
     for i in range(U(0), U(begins.size)):
         hashes[i] = text_hash(start + begins[i], start + ends[i])
@@ -112,12 +117,10 @@ def fill_slots(hashes: Any, slots: Any) -> None:
 
 @kernel(
     types.UniTuple(types.uint64, 2)(
-        *TEXTS,
+        TEXTS,
         readonly(types.uint64),
         types.uint64,
-        writable(types.uint64),
-        writable(types.uint8),
-        writable(types.uint64),
+        TABLE,
         types.uint64,
         types.uint64,
         writable(types.uint32),
@@ -125,22 +128,14 @@ def fill_slots(hashes: Any, slots: Any) -> None:
     fast=False,
 )
 def add_texts(
-    text: Any,
-    begins: Any,
-    ends: Any,
-    hashes: Any,
-    first: Any,
-    slots: Any,
-    blob: Any,
-    blob_ends: Any,
-    known: Any,
-    most: Any,
-    codes: Any,
+    texts: Any, hashes: Any, first: Any, table: Any, known: Any, most: Any, codes: Any
 ) -> Any:
-    """The codes of texts from number `first` on; new ones are appended to `blob`.
+    """The codes of texts from number `first` on; new ones are appended to the table's blob.
 
     Stops before there would be more than `most`. Returns where it stopped and how many are known.
     """
+    text, begins, ends = texts
+    slots, blob, blob_ends = table
     start = address_of(text)
     store = address_of(blob)
     mask = U(slots.size) - U(1)
@@ -164,28 +159,11 @@ def add_texts(
     return size, count
 
 
-@kernel(
-    types.void(
-        *TEXTS,
-        readonly(types.uint64),
-        readonly(types.uint64),
-        readonly(types.uint8),
-        readonly(types.uint64),
-        writable(types.uint32),
-    ),
-    fast=False,
-)
-def find_texts(
-    text: Any,
-    begins: Any,
-    ends: Any,
-    hashes: Any,
-    slots: Any,
-    blob: Any,
-    blob_ends: Any,
-    codes: Any,
-) -> None:
+@kernel(types.void(TEXTS, readonly(types.uint64), READ_TABLE, writable(types.uint32)), fast=False)
+def find_texts(texts: Any, hashes: Any, table: Any, codes: Any) -> None:
     """The codes of texts, `UNKNOWN` for those that are not in the table (all ones, as `EMPTY`)."""
+    text, begins, ends = texts
+    slots, blob, blob_ends = table
     start = address_of(text)
     store = address_of(blob)
     mask = U(slots.size) - U(1)
@@ -269,9 +247,10 @@ def whole_number(at: Any, end: Any) -> Any:
     return long_number(at, end)
 
 
-@kernel(types.void(*TEXTS, writable(types.int64), writable(types.boolean)), fast=False)
-def read_numbers(text: Any, begins: Any, ends: Any, numbers: Any, whole: Any) -> None:
+@kernel(types.void(TEXTS, writable(types.int64), writable(types.boolean)), fast=False)
+def read_numbers(texts: Any, numbers: Any, whole: Any) -> None:
     """The numbers that texts are, and which of them are such as `str` would write again."""
+    text, begins, ends = texts
     start = address_of(text)
     for i in range(U(0), U(begins.size)):
         numbers[i], whole[i] = whole_number(start + begins[i], start + ends[i])

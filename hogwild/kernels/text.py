@@ -340,33 +340,29 @@ def after_line(at: Any) -> Any:
         types.uint64,
         types.uint64,
         types.boolean,
-        writable(types.uint64),
-        writable(types.float64),
-        writable(types.uint32),
-        writable(types.float32),
-        types.uint64,
-        types.uint64,
+        types.Tuple(
+            (
+                writable(types.uint64),
+                writable(types.uint32),
+                writable(types.float32),
+                writable(types.float64),
+            )
+        ),
+        types.UniTuple(types.uint64, 2),
     ),
     fast=False,
 )
 def parse_lines(
-    text: Any,
-    begin: Any,
-    end: Any,
-    base: Any,
-    labelled: Any,
-    indptr: Any,
-    y: Any,
-    indices: Any,
-    values: Any,
-    rows: Any,
-    nonzeros: Any,
+    text: Any, begin: Any, end: Any, base: Any, labelled: Any, arrays: Any, known: Any
 ) -> Any:
     """Parses the lines text[begin:end], and stops before one that is wrong or too hard to read.
 
-    Appends to arrays that have room enough. Returns where it stopped, how many rows and non-zeros
-    there are now, how many lines it passed, and how many columns they need.
+    Appends to arrays (indptr, indices, values, labels) that have room enough, and hold so many
+    known rows and non-zeros. Returns where it stopped, how many rows and non-zeros there are now,
+    how many lines it passed, and how many columns they need.
     """
+    indptr, indices, values, y = arrays
+    rows, nonzeros = known
     start = address_of(text)
     line = start + begin
     row = U(rows)
@@ -510,36 +506,23 @@ def put_value(at: Any, value: Any) -> Any:
 @kernel(
     types.UniTuple(types.uint64, 2)(
         writable(types.uint8),
-        readonly(types.uint64),
-        readonly(types.uint32),
-        readonly(types.float32),
+        types.Tuple((readonly(types.uint64), readonly(types.uint32), readonly(types.float32))),
         types.uint64,
         types.uint64,
         types.uint64,
-        readonly(types.uint8),
-        readonly(types.uint64),
-        readonly(types.uint64),
+        types.Tuple((readonly(types.uint8), readonly(types.uint64), readonly(types.uint64))),
     ),
     fast=False,
 )
-def format_lines(
-    out: Any,
-    indptr: Any,
-    indices: Any,
-    values: Any,
-    begin: Any,
-    end: Any,
-    base: Any,
-    labels: Any,
-    label_ends: Any,
-    label_of: Any,
-) -> Any:
+def format_lines(out: Any, rows: Any, begin: Any, end: Any, base: Any, labels: Any) -> Any:
     """Writes the rows begin:end as lines, and stops before one whose columns do not ascend.
 
-    `labels` holds the texts of the labels, `label_ends` where each of them begins and ends,
-    `label_of` the number of each row's label (nothing: no labels). Returns the length of what was
-    written and the row where it stopped.
+    `labels` are the texts of the labels one after the other, where each of them begins and ends,
+    and the number of each row's label (nothing: no labels). Returns the length of what was written
+    and the row where it stopped.
     """
+    indptr, indices, values = rows
+    texts, label_ends, label_of = labels
     start = address_of(out)
     at = start
     for row in range(U(begin), U(end)):
@@ -547,7 +530,7 @@ def format_lines(
         if label_of.size > 0:
             which = label_of[row - U(begin)]
             for k in range(label_ends[which], label_ends[which + U(1)]):
-                put_byte(at, labels[k])
+                put_byte(at, texts[k])
                 at += U(1)
         lowest = np.uint64(0)
         for k in range(indptr[row], indptr[row + U(1)]):

@@ -25,13 +25,13 @@ def test_texts_with_the_same_hash(hashed: int) -> None:
     codes = np.empty(2 * len(known), np.uint32)
     hashes = np.full(2 * len(known), hashed, np.uint64)
     done, count = kernels.add_texts(
-        *texts_of(known * 2), hashes, 0, slots, blob, ends, 0, 32, codes
+        texts_of(known * 2), hashes, 0, (slots, blob, ends), 0, 32, codes
     )
     assert (done, count) == (2 * len(known), len(known))
     assert codes.tolist() == list(range(len(known))) * 2
     found = np.empty(len(WORDS), np.uint32)
     hashes = np.full(len(WORDS), hashed, np.uint64)
-    kernels.find_texts(*texts_of(known + unknown), hashes, slots, blob, ends, found)
+    kernels.find_texts(texts_of(known + unknown), hashes, (slots, blob, ends), found)
     assert found.tolist() == [*range(len(known)), *[UNKNOWN] * len(unknown)]
 
 
@@ -40,7 +40,7 @@ def test_numbers_are_texts_of_eight_bytes() -> None:
     slots, blob, ends = np.full(64, EMPTY), np.zeros(1000, np.uint8), np.zeros(33, np.uint64)
     codes, hashes = np.empty(14, np.uint32), np.zeros(14, np.uint64)
     given = as_bytes(np.concatenate([numbers, numbers]))
-    kernels.add_texts(*given, hashes, 0, slots, blob, ends, 0, 32, codes)
+    kernels.add_texts(tuple(given), hashes, 0, (slots, blob, ends), 0, 32, codes)
     assert codes.tolist() == [*range(7)] * 2
     assert blob[:56].view(np.int64).tolist() == numbers.tolist()
 
