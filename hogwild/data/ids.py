@@ -28,6 +28,14 @@ Codes = npt.NDArray[np.uint32]
 Blocks = Iterator[tuple[int, Numbers]] | Iterator[tuple[int, Texts]]
 
 
+class BadIdError(Exception):
+    """An id that cannot be used: its number among those given, and why."""
+
+    def __init__(self, at: int, reason: str) -> None:
+        super().__init__(reason)
+        self.at = at
+
+
 class Ids:
     """Distinct ids of users or of items: all of them whole numbers, or all of them text.
 
@@ -291,13 +299,8 @@ class Coder:
         self._direct_count = self._reach = 0
         self._table: _Table | None = None
 
-    @property
-    def count(self) -> int:
-        """How many different ids came."""
-        return self._table.count if self._table else self._direct_count
-
     def add(self, given: Texts, codes: Codes) -> None:
-        """Writes the codes of ids as they stand in a text."""
+        """Writes the codes of ids as they stand in a text; refuses what is not UTF-8."""
         if self.numeric:
             numbers, whole = given.numbers()
             if whole.all():
@@ -306,7 +309,12 @@ class Coder:
             self._table = _Table(written(self._numbers()))
             self.numeric = False
         assert self._table
+        before = self._table.count
         self._table.add(given, codes)
+        invalid = first_invalid(self._table.texts, before)
+        if invalid is not None:
+            at = int(np.argmax(codes == invalid))
+            raise BadIdError(at, "an id is not UTF-8; convert the file to it")
 
     def add_numbers(self, given: Numbers, codes: Codes) -> None:
         """Writes the codes of ids that are numbers; no text must have come yet."""
@@ -320,12 +328,6 @@ class Coder:
             self._table = _Table(as_bytes(self._numbers()))
         self._table.add(as_bytes(given), codes)
 
-    def invalid(self, first: int) -> int | None:
-        """The code of the first id from code `first` on that is not UTF-8, if there is one."""
-        if self.numeric or self._table is None:
-            return None
-        return first_invalid(self._table.texts, first)
-
     def ids(self, codes: Codes) -> Ids:
         """All the ids that came. Puts numbers in order, and changes `codes` accordingly."""
         if self.numeric or self._table is None:
@@ -335,7 +337,7 @@ class Coder:
     def _numbers(self) -> Numbers:
         """The numbers that came, while all of them are numbers."""
         if self._table is not None:
-            return self._table.texts.blob[: 8 * self.count].view(np.int64)
+            return self._table.texts.blob[: 8 * self._table.count].view(np.int64)
         places = np.flatnonzero(self._direct[: self._reach])
         numbers = np.empty(len(places), np.int64)
         numbers[self._direct[places] - 1] = places

@@ -288,15 +288,19 @@ def _of_matrix(matrix: Any, values: Any, name: str) -> tuple[Codes, Codes, Any, 
             f"{name}: expected users and items (and values), or a scipy sparse matrix of users by "
             f"items alone, not {type(matrix).__name__}"
         )
-    rows, columns = matrix.shape
     if matrix.format == "csr":
-        users = row_numbers(matrix.indptr, rows, len(matrix.indices), name)
-        items, stored = matrix.indices, matrix.data
-    else:
-        entries = matrix.tocoo(copy=False)
-        users, items, stored = entries.row, entries.col, entries.data
-    ids = Ids.numbered(rows), Ids.numbered(columns)
-    return unsigned(users, rows, name), unsigned(items, columns, name), stored, *ids
+        users = row_numbers(matrix.indptr, matrix.shape[0], len(matrix.indices), name)
+        return of_places(users, matrix.indices, matrix.data, matrix.shape, name)
+    entries = matrix.tocoo(copy=False)
+    return of_places(entries.row, entries.col, entries.data, matrix.shape, name)
+
+
+def of_places(
+    rows: npt.NDArray[Any], columns: npt.NDArray[Any], values: Any, shape: Any, name: str
+) -> tuple[Codes, Codes, Any, Ids, Ids]:
+    """What ratings are made of: the entries of a matrix, whose rows are users."""
+    users, items = _unsigned(rows, shape[0], name), _unsigned(columns, shape[1], name)
+    return users, items, values, Ids.numbered(shape[0]), Ids.numbered(shape[1])
 
 
 def row_numbers(indptr: npt.NDArray[Any], rows: int, entries: int, name: str) -> Codes:
@@ -307,7 +311,7 @@ def row_numbers(indptr: npt.NDArray[Any], rows: int, entries: int, name: str) ->
     return np.repeat(np.arange(rows, dtype=np.uint32), sizes)
 
 
-def unsigned(codes: npt.NDArray[Any], limit: int, name: str) -> Codes:
+def _unsigned(codes: npt.NDArray[Any], limit: int, name: str) -> Codes:
     """Codes as uint32; a negative one is too large afterwards, or is refused here."""
     if codes.dtype == np.int32:
         return codes.view(np.uint32)

@@ -40,7 +40,7 @@ BINARY = {
     b"\xfd7zXZ": "xz; unpack it first",
     b"\x28\xb5\x2f\xfd": "zstd; unpack it first",
     b"PK\x03\x04": "zip; let its name end in .npz if it was saved by numpy or scipy",
-    b"\x93NUMPY": "a numpy array; give it to hogwild.Rows",
+    b"\x93NUMPY": "a numpy array; give it to hogwild.Rows, or hogwild.Ratings",
     b"\xff\xfe": "UTF-16 text; save it as UTF-8",
     b"\xfe\xff": "UTF-16 text; save it as UTF-8",
 }
@@ -78,6 +78,14 @@ def blocks_of(file: Any) -> Iterator[tuple[bytearray, int]]:
         yield text, kept + 1
 
 
+def start_of_text(text: bytearray, complaint: str) -> int:
+    """Where the first line of a file begins, once it is clear that this is text."""
+    for magic, kind in BINARY.items():
+        if text.startswith(magic):
+            raise DataError(f"{complaint} but {kind}")
+    return len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
+
+
 class _Lines:
     """The rows that were read so far. The arrays are longer: pages not yet written cost nothing."""
 
@@ -96,7 +104,11 @@ class _Lines:
 
     def take(self, text: bytearray, size: int) -> None:
         """Adds the rows of a block of whole lines."""
-        at = self._start(text) if self.line == 0 else 0
+        at = 0
+        if self.line == 0:
+            at = start_of_text(text, f"{self.name}: is not svmlight text")
+            if self.auto and text[: text.index(b"\n")].rstrip() == FROM_ZERO:
+                self.base = 0
         self._make_room(size)
         array = np.frombuffer(text, np.uint8)
         while (at := self._parse(array, at, size)) < size:
@@ -121,15 +133,6 @@ class _Lines:
             index_base=self.base,
             name=self.name,
         )
-
-    def _start(self, text: bytearray) -> int:
-        """Where the first line begins, once it is clear that this is text."""
-        for magic, kind in BINARY.items():
-            if text.startswith(magic):
-                raise DataError(f"{self.name}: is not svmlight text but {kind}")
-        if self.auto and text[: text.index(b"\n")].rstrip() == FROM_ZERO:
-            self.base = 0
-        return len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
 
     def _make_room(self, size: int) -> None:
         """Makes the arrays hold a block's worth more, at the least: `1` and `1:1` are shortest."""
