@@ -23,12 +23,17 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Strategy:
-    """A strategy, in a line; its workers; whether their number does not matter for the outcome."""
+    """A strategy, in a line; its workers; whether their number does not matter for the outcome.
+
+    Whether all workers write one array of weights, and whether they exclude each other from it.
+    """
 
     summary: str
     rows: type[Worker] | None = None
     blocks: type[Worker] | None = None
     deterministic: bool = False
+    one_array: bool = False
+    exclusive: bool = False
 
     def workers(self, problem: Problem) -> type[Worker]:
         """The kind of worker for this problem."""
@@ -38,7 +43,9 @@ class Strategy:
 
 
 STRATEGIES: dict[str, Strategy] = {
-    "hogwild": Strategy("all workers write one array without locks", RowWorker, RacingBlockWorker),
+    "hogwild": Strategy(
+        "all workers write one array without locks", RowWorker, RacingBlockWorker, one_array=True
+    ),
     "combine": Strategy(
         "workers learn on copies and exchange changes, those of hot columns most often; none is "
         "lost",
@@ -55,8 +62,15 @@ STRATEGIES: dict[str, Strategy] = {
         StrataWorker,
         deterministic=True,
     ),
-    "locked": Strategy("a lock for every column that an update touches", LockedWorker),
-    "roundrobin": Strategy("workers write in turn", RoundRobinWorker),
+    "locked": Strategy(
+        "a lock for every column that an update touches",
+        LockedWorker,
+        one_array=True,
+        exclusive=True,
+    ),
+    "roundrobin": Strategy(
+        "workers write in turn", RoundRobinWorker, one_array=True, exclusive=True
+    ),
     "averaged": Strategy("workers train alone; their weights are averaged", AveragedWorker),
     "mixed": Strategy("as averaged, but all go on from the mean after every epoch", MixedWorker),
     "minibatch": Strategy(
