@@ -12,7 +12,7 @@ from hogwild.data.ratings import Ratings
 from hogwild.data.rows import Rows
 from hogwild.errors import DivergenceError
 from hogwild.scaling.look import Look, look
-from hogwild.scaling.plan import Configuration, Plan
+from hogwild.scaling.plan import DECIDED, Configuration, Plan
 from hogwild.scaling.probe import Probe, probe, typical
 from hogwild.trace import Row
 from hogwild.trace import header as trace_header
@@ -64,7 +64,7 @@ def study(data: Rows | Ratings, plan: Plan, tell: Tell) -> Study:
         for configuration in shuffled.sample(configurations, len(configurations)):
             tell(len(runs), total, configuration.name)
             runs.append(_run(data, plan, configuration, repeat))
-    options = Config.of(plan.options).as_dict()
+    options = {k: v for k, v in Config.of(plan.options).as_dict().items() if k not in DECIDED}
     header = trace_header(options, {}, {"name": seen.name} | seen.record)
     return Study(plan, seen, typical(probes), runs, header, machine.usable_cores())
 

@@ -31,8 +31,8 @@ def test_without_lists_there_are_the_usual_strategies_and_all_cores(monkeypatch)
     monkeypatch.setattr(plan.machine, "usable_cores", lambda: 12)
     assert Plan.of({}).workers == (1, 2, 4, 8, 12)
     assert Plan.of({}).strategies == ("auto", "hogwild", "combine", "ordered")
-    # Of the 12, only 8 can work on ratings at once: the study runs all the same
-    assert Plan.of({"task": "mf"}).strategies == ("auto", "hogwild")
+    ratings = Plan.of({"task": "mf"})  # on which 8 can work at once, and more are not refused
+    assert (ratings.strategies, ratings.workers[-1]) == (("auto", "hogwild"), 12)
 
 
 def test_every_run_trains_all_its_epochs_with_its_strategy_and_workers() -> None:

@@ -22,20 +22,26 @@ def rows():
     return rcv1(2000, 1000)[0]
 
 
+class Trainings(list):
+    """The options of every training, in order; those with `refused` fail."""
+
+    refused = ("strategy", "none")
+
+
 @pytest.fixture
-def trained(monkeypatch):
-    """The options of every training, in order. The machine is not measured."""
-    calls = []
-    train = hogwild.train
+def trained(monkeypatch) -> Trainings:
+    """What is trained. The machine is not measured."""
+    calls, train = Trainings(), hogwild.train
 
     def noted(data, **options):
         calls.append(options)
+        if calls.refused in options.items():
+            raise DivergenceError("the weights overflowed")
         return train(data, **options)
 
     monkeypatch.setattr(studies.hogwild, "train", noted)
-    counts = (1, 2, 4)
-    perfect = Probe({count: 1.0 * count for count in counts}, dict.fromkeys(counts, 1e9))
-    monkeypatch.setattr(studies, "probe", lambda workers: perfect)
+    perfect = {count: 1e9 * count for count in (1, 2, 4)}
+    monkeypatch.setattr(studies, "probe", lambda workers: Probe(perfect, perfect))
     return calls
 
 
@@ -52,24 +58,11 @@ def test_a_study_of_rows_has_every_run_and_can_be_written_down(rows, trained) ->
     assert all(run.chosen["workers"] == run.configuration.workers for run in made.runs)
     assert made.header["options"]["task"] == "logistic"
     assert made.header["options"]["intercept"] is True  # defaults, too
+    assert "tol" not in made.header["options"]  # but not those that the study sets
     assert made.header["data"]["nonzeros"] == rows.nonzeros
     assert [now[0] for now in told] == sorted(now[0] for now in told)
     assert {now[1] for now in told} == {6}
-    report = Report.of(made)
-    assert len(report.summaries) == 3
-    for line in lines(report):
-        json.dumps(line, allow_nan=False)
-
-
-def test_a_study_of_ratings(trained) -> None:
-    ratings = movielens(100, 80, 4000)[0]
-    plan = Plan.of({"task": "mf", "rank": 4, "epochs": 2}, "auto,hogwild", "2", repeats=1)
-    report = Report.of(studied(ratings, plan))
-    names = [one.name for one in report.summaries]
-    assert names == ["one worker", "auto x 2 (strata)", "hogwild x 2"]
-    assert report.study.look.shape == "4,000 ratings of 80 items by 100 users"
-    assert report.study.look.work_bytes == 48_000
-    for line in lines(report):
+    for line in lines(Report.of(made)):
         json.dumps(line, allow_nan=False)
 
 
@@ -87,20 +80,8 @@ def test_every_repeat_has_an_order_of_its_own_and_a_brief_run_before_each(rows, 
     assert len(trained) == 2 * len(made.runs)
 
 
-def diverging(monkeypatch, refused) -> None:
-    """Lets trainings fail."""
-    train = hogwild.train
-
-    def diverge(data, **options):
-        if refused(options):
-            raise DivergenceError("the weights overflowed")
-        return train(data, **options)
-
-    monkeypatch.setattr(studies.hogwild, "train", diverge)
-
-
-def test_what_diverges_is_noted_and_does_not_end_the_study(rows, trained, monkeypatch) -> None:
-    diverging(monkeypatch, lambda options: options["strategy"] == "hogwild")
+def test_what_diverges_is_noted_and_does_not_end_the_study(rows, trained) -> None:
+    trained.refused = ("strategy", "hogwild")
     made = studied(rows, Plan.of({"epochs": 1}, "combine,hogwild", "2", repeats=1))
     report = Report.of(made)
     assert "hogwild x 2: failed: the weights overflowed." in report.notes
@@ -108,8 +89,8 @@ def test_what_diverges_is_noted_and_does_not_end_the_study(rows, trained, monkey
 
 
 @pytest.mark.parametrize("own", [False, True])
-def test_one_worker_that_diverges_ends_it(rows, trained, monkeypatch, own) -> None:
-    diverging(monkeypatch, lambda options: options["workers"] == 1)
+def test_one_worker_that_diverges_ends_it(rows, trained, own) -> None:
+    trained.refused = ("workers", 1)
     with pytest.raises(DivergenceError):
         studied(rows, Plan.of({"epochs": 1}, "combine", "2", repeats=1, own_baseline=own))
 
@@ -120,6 +101,10 @@ def test_the_data_is_looked_at(rows) -> None:
     assert (seen.work_bytes, seen.weights_bytes) == (8 * rows.nonzeros, 4000)
     assert seen.sharing.startswith("All 1,000 weights fit into")
     assert seen.record["nonzeros"] == rows.nonzeros
+    seen = look(movielens(100, 80, 4000)[0])
+    assert seen.shape == "4,000 ratings of 80 items by 100 users"
+    assert (seen.work_bytes, seen.weights_bytes) == (48_000, 0)
+    assert seen.record["users"] == 100
 
 
 def test_a_probe_counts_up_and_of_several_the_median_counts(monkeypatch) -> None:
