@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hogwild import trace as records
-from hogwild.config import Config
+from hogwild.config import TASKS, Config
 from hogwild.coordinator import Result, Run, State, Watcher
 from hogwild.data.files import load
 from hogwild.data.ratings import Ratings
@@ -73,15 +73,13 @@ def train(
             check_output(path)
     files = [given if isinstance(given, str | os.PathLike) else None for given in (data, test)]
     check_apart({"model": model, "trace": trace}, files)
-    sets: tuple[Any, Any]
     if config.family == "factors":
-        sets = _ratings_sets(data, test, columns, duplicates)
-        given = {"labels": labels, "index_base": None if index_base == "auto" else index_base}
-    else:
-        sets = _row_sets(data, test, index_base)
-        given = {"columns": columns, "duplicates": None if duplicates == "keep" else duplicates}
-    _refuse(given, config.task)
-    problem: Problem = PROBLEMS[config.family](*sets, config, *([labels] if labels else []))
+        _refuse({"labels": labels}, config.task)
+    trained = load_data(data, config.task, index_base, columns, duplicates)
+    tests = None if test is None else _load_tests(test, trained, columns, duplicates)
+    problem: Problem = PROBLEMS[config.family](
+        trained, tests, config, *([labels] if labels else [])
+    )
     if model is not None:
         check_space(model, problem.model_bytes + ROOM)
     if isinstance(start, FactorModel):
@@ -110,22 +108,44 @@ def _run_and_write(run: Run, model: PathLike | None, trace: PathLike | None) -> 
     return result
 
 
+def load_data(
+    data: Rows | Ratings | PathLike,
+    task: str,
+    index_base: str | int = "auto",
+    columns: Any = None,
+    duplicates: str = "keep",
+) -> Rows | Ratings:
+    """The data of a task, loaded if it is the name of a file; the arguments are those of `train`.
+
+    Raises:
+        OptionError: arguments that the task has no use for, before anything is read.
+        DataError: data that cannot be learned from.
+    """
+    if TASKS[task].family == "factors":
+        _refuse({"index_base": index_base != "auto"}, task)
+        return _loaded_ratings(data, columns, duplicates)
+    _refuse({"columns": columns, "duplicates": duplicates != "keep"}, task)
+    return _loaded_rows(data, index_base)
+
+
 def _refuse(given: dict[str, Any], task: str) -> None:
     wrong = [f"{name}: the task {task} has none" for name, value in given.items() if value]
     if wrong:
         raise OptionError("\n".join(wrong))
 
 
-def _row_sets(data: Any, test: Any, index_base: str | int) -> tuple[Rows, Rows | None]:
-    rows = _loaded_rows(data, index_base)
-    if test is None:
-        return rows, None
-    # Of a file, the training data says which number its first column has
-    tests = _loaded_rows(test, "auto" if rows.index_base is None else rows.index_base)
-    check_same_base(tests, rows.index_base, rows.name)
+def _load_tests(test: Any, data: Rows | Ratings, columns: Any, duplicates: str) -> Rows | Ratings:
+    tests: Rows | Ratings
+    if isinstance(data, Ratings):
+        tests, kind = _loaded_ratings(test, columns, duplicates), "ratings"
+    else:
+        # Of a file, the training data says which number its first column has
+        tests = _loaded_rows(test, "auto" if data.index_base is None else data.index_base)
+        check_same_base(tests, data.index_base, data.name)
+        kind = "rows"
     if not len(tests):
-        raise DataError(f"{tests.name} has no rows to test on")
-    return rows, tests
+        raise DataError(f"{tests.name} has no {kind} to test on")
+    return tests
 
 
 def _loaded_rows(data: Any, index_base: str | int) -> Rows:
@@ -141,18 +161,6 @@ def _loaded_rows(data: Any, index_base: str | int) -> Rows:
     raise DataError(
         f"expected hogwild.Rows or the name of a file, not a {type(data).__name__}; {cure}"
     )
-
-
-def _ratings_sets(
-    data: Any, test: Any, columns: Any, duplicates: str
-) -> tuple[Ratings, Ratings | None]:
-    ratings = _loaded_ratings(data, columns, duplicates)
-    if test is None:
-        return ratings, None
-    tests = _loaded_ratings(test, columns, duplicates)
-    if not len(tests):
-        raise DataError(f"{tests.name} has no ratings to test on")
-    return ratings, tests
 
 
 def _loaded_ratings(data: Any, columns: Any, duplicates: str) -> Ratings:

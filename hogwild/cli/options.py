@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+from collections.abc import Collection
 from typing import Any
 
 from hogwild.config import Config, kind_of
@@ -9,9 +10,11 @@ from hogwild.config import Config, kind_of
 ARGUMENTS = {int: "N", float: "X", str: "WORD"}
 
 
-def add_config(parser: argparse.ArgumentParser) -> None:
+def add_config(parser: argparse.ArgumentParser, without: Collection[str] = ()) -> None:
     """One option for each field of `Config`. Their values are checked there, all at once."""
     for known in dataclasses.fields(Config):
+        if known.name in without:
+            continue
         name = "--" + known.name.replace("_", "-")
         text = known.metadata["text"].replace("%", "%%")
         if known.type is bool:
