@@ -38,7 +38,7 @@ from hogwild.kernels.views import (
     view,
 )
 from hogwild.loops.shared import LATE, RowWorker
-from hogwild.loops.visiting import visitor, width_of
+from hogwild.loops.visiting import visitor
 from hogwild.parallel.memory import Arrays, Wanted, private_arrays
 from hogwild.parallel.team import Control
 from hogwild.problems.problem import SUMS, RowProblem, Share
@@ -77,7 +77,7 @@ register(Part, UINT, UINT, UINT)
 @cache
 def combining_loop(step: Step) -> Kernel:
     """The kernel that goes through rows on a copy; it returns the sum of their losses."""
-    visit, width_in, reach, scale = visitor(step), width_of(step), step.reach, step.scale
+    visit, fixed, reach, scale = visitor(step), step.width, step.reach, step.scale
 
     def learn(
         task: Any,
@@ -97,7 +97,7 @@ def combining_loop(step: Step) -> Kernel:
         # counters: rows between two snapshots (0: none are taken), the place after which they are
         # late, how many were early and late, nanoseconds spent on exchanging; then the rows that
         # passed since the last exchange of each tier
-        width = width_in(task)
+        width = U(fixed) if fixed else task.shape.width
         bias = U(copy.weights.size) - width
         lists = U(tiers.ends.size)
         gap = counters[GAP]

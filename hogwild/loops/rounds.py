@@ -37,7 +37,7 @@ from hogwild.kernels.views import (
 )
 from hogwild.loops.combine import TIERS, WARM_UP, tiers_of
 from hogwild.loops.shared import LATE, LoneWorker
-from hogwild.loops.visiting import visitor, width_of
+from hogwild.loops.visiting import visitor
 from hogwild.loops.worker import NAP, Worker
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.parallel.team import Control
@@ -237,7 +237,7 @@ def add_snapshot_of(merged: Any, mine: Any, width: Any, late: Any, state: Any, s
 @cache
 def shards_of(step: Step) -> Any:
     """Learns from this round's rows of some shards; the nanoseconds of passing changes on."""
-    visit, width_in = visitor(step), width_of(step)
+    visit, fixed = visitor(step), step.width
 
     @inline
     def learn_shards(
@@ -255,7 +255,8 @@ def shards_of(step: Step) -> Any:
     ) -> Any:
         base, copies = merged.base, merged.copies
         from_zero = rounds.batch > 0
-        width, size = width_in(task), U(base.size)
+        width = U(fixed) if fixed else task.shape.width
+        size = U(base.size)
         bias, listed = size - width, U(merged.frequent.size)
         first_of_round = first_list(merged, shards, state)
         upto = U(0) if from_zero else U(state[UPTO])
@@ -283,7 +284,7 @@ def shards_of(step: Step) -> Any:
 def rounds_loop(step: Step) -> Kernel:
     """The kernel that goes through rounds: True when all rows are done or it should stop, False
     where it waited for others too long."""
-    learn_shards, width_in = shards_of(step), width_of(step)
+    learn_shards, fixed = shards_of(step), step.width
     reach, scale_of = step.reach, step.scale
 
     def learn(
@@ -304,7 +305,7 @@ def rounds_loop(step: Step) -> Kernel:
         # clock: steps done before this part, and in how many steps training has warmed up
         state, barrier, stop, steps = words
         from_zero = rounds.batch > 0
-        width = width_in(task)
+        width = U(fixed) if fixed else task.shape.width
         while True:
             at = state[DONE]
             now = clock.done + np.float64(at) * np.float64(shards.all)

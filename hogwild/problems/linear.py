@@ -26,7 +26,7 @@ from hogwild.problems.averages import Averages
 from hogwild.problems.linear_model import LinearModel
 from hogwild.problems.losses import LOSSES
 from hogwild.problems.problem import Arrays, RowProblem, Share, Shown, Sums
-from hogwild.problems.sample import Options, Sample
+from hogwild.problems.sample import FEW_COLUMNS, Options, Sample
 from hogwild.problems.sets import Set, class_weights
 from hogwild.problems.sgd import Sgd, scratch
 from hogwild.problems.targets import target_for
@@ -142,7 +142,9 @@ class LinearProblem(RowProblem):
         evaluators = [self._evaluator(data) for data in self._sets]
         always = [shuffle, *dict.fromkeys(evaluators), squared_norm]
         trying = [] if self.config.eta0 else [trial_loop(self.step)]
-        sampled = [comparer(loss, weighted), gather_rows, renumber]
+        sampled = [comparer(loss, weighted), gather_rows]
+        if self.columns > FEW_COLUMNS:
+            sampled.append(renumber)
         needs_sample = self.config.average or not self.config.eta0
         return always + self._averages.kernels() + trying + (sampled if needs_sample else [])
 

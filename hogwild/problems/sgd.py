@@ -9,7 +9,6 @@ import numpy.typing as npt
 from hogwild.config import Config
 from hogwild.kernels.views import Fetching, Own, RowView, Shape, Stored, task_of, view
 from hogwild.loops.trying import trial_loop
-from hogwild.problems.schedules import SCHEDULES
 from hogwild.steps.sgd import Plan, sgd
 from hogwild.steps.step import Step
 
@@ -27,7 +26,6 @@ class Sgd:
         self._config = config
         self._weighted = weighted
         self._l2 = float(config.l2 or 0.0)
-        self._schedule = SCHEDULES[str(config.schedule)]
         self._parameter = parameter
         self._intercept_share = intercept_share
 
@@ -43,11 +41,11 @@ class Sgd:
 
     def rate(self, done: int, eta0: float) -> float:
         """The rate of step number `done`."""
-        return float(self._schedule.rate(float(max(1, done)), eta0, self._l2))
+        return float(self.step.reach(self.plan(0.0, eta0), float(max(1, done))))
 
     def scale(self, done: int, since: int, eta0: float) -> float:
         """What weights stored whole at step `since` are multiplied by at step `done`."""
-        return float(self._schedule.scale(float(done), float(since), eta0, self._l2))
+        return float(self.step.scale(self.plan(since, eta0), float(done)))
 
     def factor(self, epoch: int) -> float:
         """What the first rate is multiplied by in an epoch (they count from 1)."""
@@ -67,7 +65,7 @@ class Sgd:
     ) -> None:
         """Learns from a few rows at a rate; writes the last weights, and a mean of them."""
         weights, mean = arrays
-        intercept = weights[-1:]
+        intercept = np.zeros(1, np.float32)
         stored = view(Stored, weights, weights, intercept, intercept, weights[:0])
         fetching = view(Fetching, FETCHED, 0, 0)
         shape, plan = view(Shape, 1, 0, 1), self.plan(0.0, rate)

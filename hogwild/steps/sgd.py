@@ -35,22 +35,14 @@ def sgd(loss: str, schedule: str, weighted: bool) -> Step:
     """The step for a loss and a schedule, with or without weights of the rows."""
     slope_of, add_of = LOSSES[loss].slope, adder(loss, weighted)
     known = SCHEDULES[schedule]
-    rate_of, scale_of, stored_rate_of = known.rate, known.scale, known.stored_rate
+    scale_of, stored_rate_of = known.scale, known.stored_rate
     target_and_weight = target_of(weighted)
-
-    @inline
-    def rate_at(plan: Any, t: Any) -> Any:
-        return rate_of(t, plan.eta0, plan.l2)
-
-    @inline
-    def scale_at(plan: Any, t: Any) -> Any:
-        return scale_of(t, plan.since, plan.eta0, plan.l2)
 
     @inline
     def look(task: Any, row: Any, stored: Any, t: Any, sums: Any) -> Any:
         rows, plan, own = task.rows, task.plan, task.own
         target, weight = target_and_weight(rows, row)
-        scale = scale_at(plan, t)
+        scale = scale_of(plan, t)
         dot = np.float32(scale) * dot_with(rows, row, stored.read)
         score = np.float64(dot + stored.bias[0])
         own.slopes[0] = weight * slope_of(score, target, plan.parameter)
@@ -61,9 +53,9 @@ def sgd(loss: str, schedule: str, weighted: bool) -> Step:
     def write(task: Any, row: Any, stored: Any, t: Any) -> None:
         plan, slope = task.plan, task.own.slopes[0]
         if slope != 0.0:
-            rate = stored_rate_of(t, plan.since, plan.eta0, plan.l2)
+            rate = stored_rate_of(plan, t)
             add_to_columns(task.rows, row, np.float32(-slope * rate), stored.write)
             stored.moved[0] -= np.float32(slope * rate * task.own.slopes[1] * plan.intercept)
 
     name = f"sgd-{loss}-{schedule}" + ("-weighted" if weighted else "")
-    return Step(name, look, write, rate_at, scale_at, Plan, targets=1 + weighted)
+    return Step(name, look, write, known.rate, scale_of, Plan, targets=1 + weighted)
