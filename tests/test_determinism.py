@@ -208,7 +208,7 @@ def test_an_epoch_in_several_parts_is_the_same_epoch(schedule, monkeypatch):
     """Making the weights whole oftener changes their rounding, and the moments a little."""
     rows, found = hogwild.Rows(*small()), []
     for least in (1e-6, 0.9):
-        monkeypatch.setattr("hogwild.coordinator.LEAST_LEFT", least)
+        monkeypatch.setattr("hogwild.coordinator.LEAST_SCALE", least)
         options = {"schedule": schedule, "eta0": 0.02, "l2": 0.1, "epochs": 2}
         found.append(hogwild.train(rows, workers=1, tol=0, **options))
     for mine, other in zip(*(result.state.weights.values() for result in found), strict=True):
@@ -248,7 +248,7 @@ def test_ctrl_c_at_any_piece_leaves_the_mean_of_the_moments_so_far(piece, monkey
 
     monkeypatch.setattr(LinearProblem, "learn", interrupted)
     monkeypatch.setattr(LinearProblem, "_best_candidate", lambda *_: CANDIDATES.index("whole_"))
-    monkeypatch.setattr("hogwild.coordinator.LEAST_LEFT", 0.8)
+    monkeypatch.setattr("hogwild.coordinator.LEAST_SCALE", 0.8)
     options = {"schedule": "constant", "eta0": 0.02, "l2": 0.05, "tol": 0, "workers": 1}
     result = hogwild.train(hogwild.Rows(*small()), epochs=3, **options)
     assert (result.reason, len(result.trace)) == ("interrupted", 1)
@@ -270,7 +270,7 @@ def test_ctrl_c_soon_after_the_start_leaves_the_last_weights(least_left, monkeyp
         return learn(self, *arguments)
 
     monkeypatch.setattr(LinearProblem, "learn", interrupted)
-    monkeypatch.setattr("hogwild.coordinator.LEAST_LEFT", least_left)
+    monkeypatch.setattr("hogwild.coordinator.LEAST_SCALE", least_left)
     options = {"schedule": "constant", "eta0": 0.02, "l2": 0.05, "workers": 1}
     result = hogwild.train(hogwild.Rows(*small()), **options)
     assert (result.reason, len(result.trace), len(calls)) == ("interrupted", 0, 5)

@@ -8,7 +8,7 @@ from scipy.special import expit
 import hogwild
 from experiments.optimum import optimum
 from hogwild.data.synthetic import rcv1
-from hogwild.parallel.strategies import STRATEGIES
+from hogwild.loops.strategies import STRATEGIES
 from hogwild.problems.losses import LOSSES
 from hogwild.problems.schedules import SCHEDULES
 from tests import reference

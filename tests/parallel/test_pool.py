@@ -17,8 +17,8 @@ from scipy import sparse
 import hogwild
 from hogwild.data.synthetic import rcv1
 from hogwild.data.synthetic_ratings import movielens
+from hogwild.loops.strategies import STRATEGIES
 from hogwild.parallel import pool
-from hogwild.parallel.strategies import STRATEGIES
 
 OPTIONS: dict[str, Any] = {"workers": 2, "epochs": 2, "eta0": 0.5, "tol": 0}
 

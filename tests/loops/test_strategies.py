@@ -19,8 +19,8 @@ from hogwild.coordinator import State, Watcher
 from hogwild.data.components import parts_apart
 from hogwild.data.synthetic import rcv1
 from hogwild.data.synthetic_ratings import movielens
-from hogwild.parallel.rounds_worker import OrderedWorker
-from hogwild.parallel.strategies import STRATEGIES
+from hogwild.loops.rounds import OrderedWorker
+from hogwild.loops.strategies import STRATEGIES
 from hogwild.problems.losses import FACTOR_LOSSES, LOSSES
 
 ROWS = [name for name, strategy in STRATEGIES.items() if strategy.rows and name != "strata"]
@@ -97,7 +97,7 @@ def test_the_same_bytes_where_the_penalty_is_quick(
     rows: hogwild.Rows, strategy: str, schedule: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A tenth of the weights is gone at every step, and an epoch goes in parts."""
-    monkeypatch.setattr("hogwild.coordinator.LEAST_LEFT", 0.1)
+    monkeypatch.setattr("hogwild.coordinator.LEAST_SCALE", 0.1)
     options: dict[str, Any] = {"strategy": strategy, "schedule": schedule, "l2": 0.1, "eta0": 1.0}
     found = {digest(hogwild.train(rows, workers=w, epochs=2, tol=0, **options)) for w in COUNTS}
     assert len(found) == 1
@@ -339,7 +339,7 @@ def test_a_worker_that_dies_is_told_of(rows: hogwild.Rows, strategy: str) -> Non
 
 def test_what_is_chosen_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hogwild.machine.usable_cores", lambda: 4)
-    monkeypatch.setattr("hogwild.parallel.choice.WORTH_A_WORKER", 1_000)
+    monkeypatch.setattr("hogwild.loops.choice.WORTH_A_WORKER", 1_000)
     rng = np.random.default_rng(0)
 
     def chosen(columns: int, rows: int, each: int, **options: Any) -> Any:

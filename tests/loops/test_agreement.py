@@ -81,7 +81,7 @@ def test_every_row_is_visited_once_where_an_epoch_has_pieces_and_parts(workers, 
     monkeypatch.setattr("hogwild.problems.linear.CHUNK_NONZEROS", 7)
     assert np.array_equal(visits(100, 2, workers=workers), np.full(100, 2))
     # now with a penalty: what it leaves is asked of the schedule, and no visit is missing
-    monkeypatch.setattr("hogwild.coordinator.LEAST_LEFT", 0.999)
+    monkeypatch.setattr("hogwild.coordinator.LEAST_SCALE", 0.999)
     found = visits(100, 1, workers=workers, l2=0.01, backend="thread")
     assert np.all((found > 0.95) & (found <= 1.001))
 
