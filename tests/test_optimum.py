@@ -9,7 +9,7 @@ import hogwild
 from experiments.optimum import optimum
 from hogwild.data.synthetic import rcv1
 from hogwild.loops.strategies import STRATEGIES
-from hogwild.problems.losses import LOSSES
+from hogwild.problems.losses import SIGNS, names_for
 from hogwild.problems.schedules import SCHEDULES
 from tests import reference
 
@@ -23,6 +23,7 @@ def is_smooth(loss, step=1e-7):
     return np.allclose(below, above, rtol=1e-5, atol=1e-5)
 
 
+LOSSES = names_for(SIGNS)
 SMOOTH = [loss for loss in LOSSES if is_smooth(loss)]
 
 
