@@ -1,5 +1,7 @@
 """What kernels take: one signature, its types and no others."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -62,5 +64,8 @@ def test_a_view_has_numbers_of_the_right_type_and_inputs_that_cannot_be_written(
     rows = view(RowView, *given, np.ones(2, np.float32))
     assert not any(field.flags.writeable for field in rows)
     assert all(field.flags.writeable for field in given)
+    again = pickle.loads(pickle.dumps(rows))
+    assert type(again) is RowView
+    assert not any(field.flags.writeable for field in again)
     assert [type(field) for field in view(Clock, 3, 1)] == [float, float]
     assert {type(field) for field in view(Shape, 1, 0, 1)} == {np.uintp}

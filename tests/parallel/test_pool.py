@@ -47,9 +47,11 @@ def test_the_next_training_has_the_same_workers(rows: hogwild.Rows) -> None:
     fitted(rows)
     first = pids()
     assert len(first) == 2
-    for loss in ("hinge", "logistic", "squared"):
-        fitted(rows, loss=loss)
+    for options in ({"schedule": "sqrt"}, {"l2": 0.01, "seed": 3}, {"average": False}):
+        fitted(rows, **options)
     assert pids() == first
+    fitted(rows, loss="logistic")  # whose kernels they lack
+    assert not pids() & first
 
 
 def test_data_that_workers_lack_is_sent_to_them(rows: hogwild.Rows) -> None:
