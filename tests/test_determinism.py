@@ -33,12 +33,11 @@ def digest(model):
     ).hexdigest()
 
 
-def digests():
+def digests(losses):
     """What a fresh process prints, to be compared with what this one finds."""
     rows, _ = rcv1(1_000, 5_000)
     return [
-        digest(hogwild.train(rows, loss=loss, seed=5, epochs=3, workers=1).model)
-        for loss in SOME_LOSSES
+        digest(hogwild.train(rows, loss=loss, seed=5, epochs=3, workers=1).model) for loss in losses
     ]
 
 
@@ -76,20 +75,21 @@ def test_looking_on_makes_no_difference(rows):
 @pytest.mark.parametrize("compiled", ["before", "anew"])
 def test_a_fresh_process_makes_the_same_bytes(compiled, tmp_path):
     environment = dict(os.environ)
+    losses = SOME_LOSSES if compiled == "before" else SOME_LOSSES[:1]
     if compiled == "anew":
         environment.pop("NUMBA_CACHE_DIR", None)
         environment["XDG_CACHE_HOME"] = str(tmp_path)
-    code = """
+    code = f"""
 from hogwild.kernels.compile import cache_folder
 from tests.test_determinism import digests
-print(cache_folder(), *digests())
+print(cache_folder(), *digests({losses}))
 """
     command = [sys.executable, "-c", code]
     told = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
     folder, *found = told.stdout.split()
-    assert found == digests()
+    assert found == digests(losses)
     if compiled == "anew":
         assert list(tmp_path.rglob("learn-*.kernel"))
     assert (folder == str(cache_folder())) == (compiled == "before")

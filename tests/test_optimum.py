@@ -152,9 +152,12 @@ def test_a_run_without_any_options_ends_near_the_optimum(articles):
 # What is reported is what was descended
 
 
-@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("average", [True, False], ids=["mean", "last"])
-@pytest.mark.parametrize("strategy", [n for n, s in STRATEGIES.items() if s.rows and n != "strata"])
+@pytest.mark.parametrize(
+    ("loss", "strategy"),
+    [(loss, "hogwild") for loss in LOSSES]
+    + [("logistic", name) for name in STRATEGIES if name not in ("hogwild", "strata")],
+)
 def test_the_trace_tells_the_objective_and_the_errors_of_the_model(loss, average, strategy):
     (X, y), (Z, labels) = draw(seed=1), draw(rows=101, seed=2)
     rows, test = (

@@ -21,7 +21,7 @@ from hogwild.data.synthetic import rcv1
 from hogwild.data.synthetic_ratings import movielens
 from hogwild.loops.rounds import OrderedWorker
 from hogwild.loops.strategies import STRATEGIES
-from hogwild.problems.losses import FACTOR_LOSSES, SIGNS, names_for
+from hogwild.problems.losses import FACTOR_LOSSES
 
 ROWS = [name for name, strategy in STRATEGIES.items() if strategy.rows and name != "strata"]
 EXACT = ["combine", "ordered", "locked", "roundrobin"]
@@ -76,7 +76,7 @@ def test_the_intercept_is_not_lost_either(strategy: str) -> None:
 
 
 @pytest.mark.parametrize("strategy", SAME_BYTES)
-@pytest.mark.parametrize("loss", names_for(SIGNS))
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "squared_hinge"])
 @pytest.mark.parametrize("average", [True, False])
 def test_the_same_bytes_for_any_number_of_workers(
     rows: hogwild.Rows, strategy: str, loss: str, average: bool
@@ -183,7 +183,7 @@ def in_parts(rows: int = 4_000, groups: int = 50, each: int = 20) -> hogwild.Row
     return hogwild.Rows(X, np.where(X @ planted > 0.1, 1, -1))
 
 
-@pytest.mark.parametrize("loss", names_for(SIGNS))
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
 @pytest.mark.parametrize("backend", ["process", "thread"])
 def test_strata_of_rows_give_the_same_bytes(loss: str, backend: str) -> None:
     data = in_parts()
