@@ -122,7 +122,7 @@ def test_n_jobs(data: tuple[Any, np.ndarray], jobs: int | None) -> None:
     ("params", "words"),
     [
         ({"alpha": -1, "max_iter": 0}, "alpha: must be at least 0, not -1\nmax_iter: must be at"),
-        ({"loss": "huber"}, "loss: 'huber' is not one of"),
+        ({"loss": "cubed"}, "loss: 'cubed' is not one of"),
         ({"n_jobs": 0}, "n_jobs must be"),
     ],
 )

@@ -20,7 +20,8 @@ import pytest
 
 import hogwild
 from hogwild.data.synthetic import rcv1
-from hogwild.parallel import choice
+from hogwild.loops import choice
+from hogwild.loops.shared import RowWorker
 from hogwild.problems import sample
 from hogwild.problems.linear import LinearProblem
 
@@ -64,11 +65,11 @@ def interrupt() -> None:
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes an epoch of two workers last half a second, in pieces of 5 ms (strategy hogwild)."""
-    learn = LinearProblem.learn
+    visit = RowWorker._visit
 
-    def learn_slowly(self: LinearProblem, *arguments: Any) -> float:
+    def visit_slowly(self: RowWorker, *arguments: Any) -> float:
         time.sleep(0.005)
-        return learn(self, *arguments)
+        return visit(self, *arguments)
 
     made = LinearProblem.__init__
 
@@ -76,7 +77,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
         made(self, *arguments)
         self.chunk = 15
 
-    monkeypatch.setattr(LinearProblem, "learn", learn_slowly)
+    monkeypatch.setattr(RowWorker, "_visit", visit_slowly)
     monkeypatch.setattr(LinearProblem, "__init__", make)
     monkeypatch.setattr(choice, "_strategy", lambda *_: ("hogwild", "the slow one", True))
 

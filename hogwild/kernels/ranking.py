@@ -85,7 +85,7 @@ def measure(loss: Any, logistic: Any, scores: Any, values: Any) -> Any:
     losses, squares, sizes = 0.0, 0.0, 0.0
     for k in range(U(0), U(scores.size)):
         expected, given = np.float64(scores[k]), np.float64(values[k])
-        losses += factor_value_of(loss, expected, given)
+        losses += factor_value_of(loss, expected, given, 0.0)
         if logistic:
             expected, given = 1.0 / (1.0 + np.exp(-expected)), 0.5 * (given + 1.0)
         squares += (expected - given) ** 2

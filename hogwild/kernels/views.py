@@ -23,6 +23,10 @@ class RowView(NamedTuple):
     values: Floats
     targets: Floats
 
+    def __reduce__(self) -> Any:
+        """Unpickled arrays could be written to, which is another type for kernels."""
+        return view, (RowView, *self)
+
 
 class Stored(NamedTuple):
     """Where a step reads and writes: `width` numbers for each column, those of the intercept apart.

@@ -7,7 +7,7 @@ import hogwild
 from hogwild.config import Config
 from hogwild.data.ids import Ids
 from hogwild.kernels.factors import MOST_AT_ONCE
-from hogwild.parallel.block_worker import diagonals
+from hogwild.loops.blocks import diagonals
 from hogwild.parallel.memory import shared_arrays
 from hogwild.problems.blocks import BANDS
 from hogwild.problems.factors import FactorProblem

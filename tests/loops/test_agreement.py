@@ -7,11 +7,12 @@ import hogwild
 from hogwild.config import BACKENDS
 from hogwild.coordinator import State
 from hogwild.data.synthetic import rcv1
+from hogwild.loops.strategies import STRATEGIES, Workers
 from hogwild.parallel.memory import shared_arrays
-from hogwild.parallel.strategies import STRATEGIES, Workers
 from hogwild.parallel.team import Control
-from hogwild.parallel.worker import Part
-from hogwild.problems.linear import CANDIDATES, LinearProblem
+from hogwild.problems.averages import CANDIDATES
+from hogwild.problems.linear import LinearProblem
+from hogwild.problems.problem import Share
 from hogwild.problems.schedules import SCHEDULES
 from tests import reference
 
@@ -61,7 +62,7 @@ def visits(rows, epochs, **options):
     options = {"l2": 0.0, "intercept": False, "eta0": rate, "schedule": "constant"} | options
     data = hogwild.Rows(np.eye(rows, dtype=np.float32), y)
     result = hogwild.train(data, epochs=epochs, tol=0, objective_every=0, **options)
-    return result.state.weights["weights"] * y / rate
+    return result.state.weights["stored"][:-1] * y / rate
 
 
 @pytest.mark.parametrize("strategy", ROWS)
@@ -81,7 +82,7 @@ def test_every_row_is_visited_once_where_an_epoch_has_pieces_and_parts(workers, 
     monkeypatch.setattr("hogwild.problems.linear.CHUNK_NONZEROS", 7)
     assert np.array_equal(visits(100, 2, workers=workers), np.full(100, 2))
     # now with a penalty: what it leaves is asked of the schedule, and no visit is missing
-    monkeypatch.setattr("hogwild.coordinator.LEAST_LEFT", 0.999)
+    monkeypatch.setattr("hogwild.coordinator.LEAST_SCALE", 0.999)
     found = visits(100, 1, workers=workers, l2=0.01, backend="thread")
     assert np.all((found > 0.95) & (found <= 1.001))
 
@@ -113,20 +114,18 @@ def one_after_the_other(rows, workers, config):
     Returns the weights that it may come to, and the steps that were counted.
     """
     problem = LinearProblem(rows, None, config)
-    wanted = Workers.arrays(problem, "hogwild", workers)
-    shared = shared_arrays(wanted | Control.arrays(workers))
+    shared = shared_arrays(problem.shared() | Control.arrays(workers))
     control = Control(shared, workers)
-    work = Workers(problem, shared, control, "hogwild")
-    part = Part(1, 0.0, 1.0, 0, config.eta0)
+    work = Workers(problem, "hogwild", shared, control)
+    share = Share(1, 0.0, 1.0, 0, config.eta0)
     for rank in range(workers):
-        work(rank, "learn", (part,))
-    left = problem.left(control.steps(), 0, config.eta0)
-    moments = control.moments() if problem.moments else None
-    found = problem.settle(shared, left, moments, 0, 1)
+        work(rank, "learn", (share,))
+    scale = problem.scale(control.steps(), 0, config.eta0)
+    moments = control.moments() if problem.snapshots else None
+    found = problem.finish(shared, scale, moments, 0, 1)
     if moments:
         problem.choose(shared, found, True, 1)
-    candidates = [prefix + "weights" for prefix in CANDIDATES]
-    return [shared[name] for name in candidates if name in shared], control.steps()
+    return [shared[name][:-1] for name in CANDIDATES if name in shared], control.steps()
 
 
 @pytest.mark.parametrize("average", [False, True])
@@ -147,33 +146,29 @@ def test_workers_that_do_not_keep_pace_still_make_steps_of_the_right_size(schedu
 
 @pytest.mark.parametrize("first", [True, False], ids=["first epoch", "later"])
 @pytest.mark.parametrize(("early", "late"), [(3, 2), (0, 2), (3, 0), (0, 0)])
-def test_means_are_of_the_moments_that_there_were(early, late, first):
-    size, moments = 32, np.random.default_rng(0).normal(size=(6, 33)).astype(np.float32)
+def test_means_are_of_the_snapshots_that_there_were(early, late, first):
+    size, snapshots = 32, np.random.default_rng(0).normal(size=(6, 33)).astype(np.float32)
     rows = hogwild.Rows(np.eye(size, dtype=np.float32), np.arange(size) % 2)
     problem = LinearProblem(rows, None, hogwild.Config())
     shared = shared_arrays(problem.shared())
-    shared["weights"][:], shared["intercept"][:] = moments[5, :32], moments[5, 32]
-    sums = {"whole_": moments[:early], "tail_": moments[3 : 3 + late]}
+    shared["stored"][:] = snapshots[5]
+    sums = {"whole": snapshots[:early], "tail": snapshots[3 : 3 + late]}
     for name, some in sums.items():
-        total = some.sum(axis=0) if len(some) else np.full(33, np.nan, np.float32)
-        shared[name + "weights"][:], shared[name + "intercept"][:] = total[:32], total[32]
-    found = sum(problem.settle(shared, 1.0, (early, late), part, 3) for part in range(3))
+        shared[name][:] = some.sum(axis=0) if len(some) else np.nan
+    found = sum(problem.finish(shared, 1.0, (early, late), part, 3) for part in range(3))
     problem.choose(shared, found, first, 2)
-    lately = moments[3 : 3 + late] if late else moments[5:]  # or the last ones
-    expected = {"tail_": lately, "whole_": np.vstack([moments[:early], lately])}
+    lately = snapshots[3 : 3 + late] if late else snapshots[5:]  # or the last ones
+    expected = {"tail": lately, "whole": np.vstack([snapshots[:early], lately])}
     for name, some in expected.items():
-        found = np.append(shared[name + "weights"], shared[name + "intercept"])
-        np.testing.assert_allclose(found, some.mean(axis=0), 1e-5, 1e-6)
-    assert np.array_equal(shared["weights"], moments[5, :32])
+        np.testing.assert_allclose(shared[name], some.mean(axis=0), 1e-5, 1e-6)
+    assert np.array_equal(shared["stored"], snapshots[5])
 
 
 @pytest.mark.parametrize("backend", ["process", "thread"])
-def test_every_moment_is_taken_once_however_many_workers_come_to_it(backend):
+def test_every_snapshot_is_taken_once_however_many_workers_come_to_it(backend):
     """Weights that stay as they are: their mean is themselves, if no sum lost or doubled one."""
     rows = rcv1(3000, 500)[0]
-    start = State(
-        {"weights": np.full(500, 0.5, np.float32), "intercept": np.ones(1, np.float32)}, 0, 0, 1.0
-    )
+    start = State({"stored": np.append(np.full(500, 0.5), 1).astype(np.float32)}, 0, 0, 1.0)
     options = {"eta0": 1e-12, "l2": 0, "schedule": "constant", "backend": backend, "tol": 0}
     for workers in (1, 2, 4):
         result = hogwild.train(rows, start=start, workers=workers, epochs=5, **options)
