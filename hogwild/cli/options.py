@@ -6,7 +6,7 @@ from typing import Any
 
 from hogwild.config import Config, kind_of
 
-ARGUMENTS = {int: "N", float: "X"}
+ARGUMENTS: dict[Any, str] = {int: "N", float: "X"}  # what help calls a number
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
