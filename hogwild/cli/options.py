@@ -7,7 +7,7 @@ from typing import Any
 
 from hogwild.config import Config, kind_of
 
-ARGUMENTS = {int: "N", float: "X", str: "WORD"}
+ARGUMENTS: dict[Any, str] = {int: "N", float: "X", str: "WORD"}  # what help calls a value
 
 
 def add_config(parser: argparse.ArgumentParser, without: Collection[str] = ()) -> None:

@@ -169,24 +169,28 @@ class Ids:
         mine, (blob, begins, ends) = self.texts, other.texts
         return _Table(mine, Texts(blob, begins[new], ends[new])).ids()
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """What a file needs to hold; `from_arrays` makes ids of it again."""
+    def arrays(self, prefix: str = "") -> dict[str, npt.NDArray[Any]]:
+        """What a file needs to hold, under names with a prefix; `from_arrays` reads them again."""
         if self._blob is not None and self._ends is not None:
-            return {"text": self._blob[: int(self._ends[-1])], "ends": self._ends}
+            return {prefix + "text": self._blob[: int(self._ends[-1])], prefix + "ends": self._ends}
         if self._numbers is not None:
-            return {"numbers": self._numbers}
-        return {"count": np.array([self._count])}
+            return {prefix + "numbers": self._numbers}
+        return {prefix + "count": np.array([self._count])}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]], name: str = "the ids") -> "Ids":
-        """The ids that `arrays` told of, checked."""
-        if arrays.keys() == {"count"} and arrays["count"].shape == (1,) and arrays["count"][0] >= 0:
-            return cls.numbered(int(arrays["count"][0]))
-        if arrays.keys() == {"numbers"} and arrays["numbers"].dtype == np.int64:
-            return cls(len(arrays["numbers"]), np.ascontiguousarray(arrays["numbers"]))
-        if arrays.keys() == {"text", "ends"}:
-            return _checked_texts(arrays["text"], arrays["ends"], name)
-        raise DataError(f"{name}: damaged: the arrays {', '.join(arrays) or '(none)'} are no ids")
+    def from_arrays(
+        cls, arrays: dict[str, npt.NDArray[Any]], name: str = "the ids", prefix: str = ""
+    ) -> "Ids":
+        """The ids in those of some arrays whose names begin with a prefix, checked."""
+        held = {key.removeprefix(prefix): arrays[key] for key in arrays if key.startswith(prefix)}
+        match held:
+            case {"count": count} if len(held) == 1 and count.shape == (1,) and count[0] >= 0:
+                return cls.numbered(int(count[0]))
+            case {"numbers": numbers} if len(held) == 1 and numbers.dtype == np.int64:
+                return cls(len(numbers), np.ascontiguousarray(numbers))
+            case {"text": text, "ends": ends} if len(held) == 2:
+                return _checked_texts(text, ends, name)
+        raise DataError(f"{name}: damaged: the arrays {', '.join(held) or '(none)'} are no ids")
 
     def _find_numbers(self, given: Numbers) -> Codes:
         if self.are_text:

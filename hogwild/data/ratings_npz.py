@@ -84,8 +84,8 @@ def _has_ids(arrays: Arrays) -> bool:
 
 def _ids(arrays: Arrays, prefix: str) -> Ids:
     names = [name for name in arrays.archive.files if name.startswith(prefix)]
-    held = {name.removeprefix(prefix): arrays.get(name, INTEGERS) for name in names}
-    return Ids.from_arrays(held, f"{arrays.name}: {prefix.rstrip('.')}")
+    held = {name: arrays.get(name, INTEGERS) for name in names}
+    return Ids.from_arrays(held, f"{arrays.name}: {prefix.rstrip('.')}", prefix)
 
 
 def _of_matrix(arrays: Arrays, values: bool) -> Ratings:
@@ -110,6 +110,5 @@ def write(ratings: Ratings, file: BinaryIO) -> None:
     arrays: dict[str, npt.NDArray[Any]] = {"users": ratings.users, "items": ratings.items}
     if ratings.values is not None:
         arrays["values"] = ratings.values
-    for prefix, ids in ((USER_IDS, ratings.user_ids), (ITEM_IDS, ratings.item_ids)):
-        arrays |= {prefix + key: array for key, array in ids.arrays().items()}
+    arrays |= ratings.user_ids.arrays(USER_IDS) | ratings.item_ids.arrays(ITEM_IDS)
     np.savez(file, **arrays)  # type: ignore[arg-type]

@@ -17,7 +17,6 @@ from hogwild.kernels.text import (
     FEATURE_WIDTH,
     FLOAT32_LIMIT,
     PADDING,
-    add_one,
     format_lines,
     parse_lines,
 )
@@ -213,7 +212,7 @@ class _Lines:
                 "has the index 0",
                 "indices from 1 on, as index_base or the training data has them",
             )
-        add_one(self.indices[: self.nonzeros])
+        self.indices[: self.nonzeros] += np.uint32(1)
         self.columns += self.columns > 0
         self.base = 0
 

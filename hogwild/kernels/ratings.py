@@ -9,6 +9,7 @@ from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.primitives import U, random_word, readonly, writable
 
 CODES = readonly(types.uint32)
+NUMBERS = writable(types.uint32)
 
 
 @kernel(types.void(CODES, writable(types.uint64)), fast=False)
@@ -20,7 +21,7 @@ def count_codes(codes: Any, starts: Any) -> None:
         starts[code] += starts[code - U(1)]
 
 
-@kernel(types.void(CODES, CODES, writable(types.uint64), writable(types.uint32)), fast=False)
+@kernel(types.void(CODES, CODES, writable(types.uint64), NUMBERS), fast=False)
 def group_by(codes: Any, others: Any, starts: Any, grouped: Any) -> None:
     """What stands beside each code, code by code, each code's in their order.
 
@@ -32,17 +33,7 @@ def group_by(codes: Any, others: Any, starts: Any, grouped: Any) -> None:
         starts[code] += np.uint64(1)
 
 
-@kernel(
-    types.uint64(
-        CODES,
-        CODES,
-        CODES,
-        writable(types.uint32),
-        writable(types.uint32),
-        writable(types.uint32),
-    ),
-    fast=False,
-)
+@kernel(types.uint64(CODES, CODES, CODES, NUMBERS, NUMBERS, NUMBERS), fast=False)
 def first_of_pairs(
     order: Any, users: Any, items: Any, seen_by: Any, seen_at: Any, first: Any
 ) -> Any:

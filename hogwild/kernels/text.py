@@ -408,13 +408,6 @@ def parse_lines(
     return line - start, row, kept, lines, columns
 
 
-@kernel(types.void(writable(types.uint32)))
-def add_one(indices: Any) -> None:
-    """Adds one to every index: they had been taken as counted from one."""
-    for k in range(U(0), U(indices.size)):
-        indices[k] += np.uint32(1)
-
-
 VALUE_DIGITS = 9  # enough for any float32
 FEATURE_WIDTH = len(" 4294967295:-1.17549435e-38")
 

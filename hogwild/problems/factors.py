@@ -23,7 +23,7 @@ from hogwild.kernels import factors as kernels
 from hogwild.kernels.compile import Kernel, ready
 from hogwild.problems import losses
 from hogwild.problems.blocks import BANDS, Grid, Side, Sorting
-from hogwild.problems.factor_model import FactorModel
+from hogwild.problems.factor_model import FactorModel, targets_of
 from hogwild.problems.problem import Arrays, BlockPair, BlockProblem, Shown, Sums
 from hogwild.problems.scale import Scale
 from hogwild.problems.schedules import EPOCH_SCHEDULES
@@ -457,20 +457,6 @@ NOTHING = np.empty(0, np.float32)
 
 def _targets(ratings: Ratings, loss: str) -> npt.NDArray[np.float32]:
     """The values as the loss takes them; an error where it cannot take one."""
-    values = ratings.values
-    if values is None:
+    if ratings.values is None:
         raise DataError(f"{ratings.name} has no values, only pairs; each rating needs one")
-    if loss == "kl" and len(values) and values.min() < 0:
-        at = int(np.argmax(values < 0))
-        raise DataError(
-            f"{ratings.name}: rating {at + 1} is {values[at]:g}; the loss kl takes none below 0"
-        )
-    if loss != "logistic":
-        return values
-    wrong = (values != 0) & (values != 1)
-    if np.any(wrong):
-        at = int(np.argmax(wrong))
-        raise DataError(
-            f"{ratings.name}: rating {at + 1} is {values[at]:g}; the loss logistic takes 0 and 1"
-        )
-    return 2 * values - 1
+    return targets_of(ratings.values, loss, ratings.name)

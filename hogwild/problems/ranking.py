@@ -82,11 +82,9 @@ def best(
         )
         places = items.factors, items.biases
         for begin in share[::BLOCK]:
-            end = min(begin + BLOCK, share.stop)
-            kernels.rank_items(
-                users.ravel(), places, lists, chosen, begin, end, n, keys.ravel(), scratch
-            )
-            keys[begin:end].sort(axis=1)
+            some = begin, min(begin + BLOCK, share.stop)
+            kernels.rank_items(users.ravel(), places, lists, chosen, some, n, keys.ravel(), scratch)
+            keys[slice(*some)].sort(axis=1)
 
     if n:
         _spread(rank, len(chosen), len(chosen) * len(items.factors))

@@ -451,10 +451,10 @@ def test_folding_in_leaves_out_unknown_items() -> None:
     [
         ("squared", [], [], "at least one rating|need"),
         ("squared", [100, 103], [1], "2 items need 2 values"),
-        ("squared", [100, 103], [1, np.nan], "value number 2 is nan; it must be finite"),
+        ("squared", [100, 103], [1, np.nan], "rating 2 is nan; the loss squared takes finite"),
         ("squared", [100], ["a"], "1 items need 1 values"),
-        ("logistic", [100, 103], [0, 5], "value number 2 is 5; it must be 0 or 1"),
-        ("kl", [100], [-1.0], "at least 0"),
+        ("logistic", [100, 103], [0, 5], "rating 2 is 5; the loss logistic takes 0 and 1"),
+        ("kl", [100], [-1.0], "takes none below 0"),
     ],
 )
 def test_ratings_that_cannot_be_folded_in(loss: str, items: Any, values: Any, words: str) -> None:
@@ -506,7 +506,7 @@ def test_what_cannot_be_evaluated() -> None:
         a_model().evaluate([], [], [])
     with pytest.raises(hogwild.DataError, match="pairs without values"):
         a_model().evaluate(Ratings(["u1"], [100]))
-    with pytest.raises(hogwild.DataError, match="0 or 1"):
+    with pytest.raises(hogwild.DataError, match="takes 0 and 1"):
         a_model(loss="logistic").evaluate(["u1"], [100], [3])
 
 
