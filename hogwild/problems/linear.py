@@ -3,7 +3,7 @@
 The intercept is not penalized. It learns like a column that holds a typical value of the data.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -20,8 +20,10 @@ from hogwild.kernels.evaluate import comparer, evaluator, squared_norm
 from hogwild.kernels.order import shuffle
 from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
-from hogwild.kernels.views import Fetching, Shape, Span, Task, task_of, view
+from hogwild.kernels.views import Clock, Fetching, Shape, Span, Stored, Task, task_of, view
+from hogwild.loops.shared import shared_loop
 from hogwild.loops.trying import trial_loop
+from hogwild.problems import fetching
 from hogwild.problems.averages import Averages
 from hogwild.problems.linear_model import LinearModel
 from hogwild.problems.losses import LOSSES
@@ -35,9 +37,7 @@ from hogwild.steps.step import Step
 BATCH = 256
 MANY_WEIGHTS = 1 << 18  # a pass over them takes longer than telling the workers to make it
 CHUNK_NONZEROS = 4_000_000  # some milliseconds of work
-# How far ahead rows are fetched into the cache, in non-zeros, and in rows at least and at most
-AHEAD_NONZEROS = 320
-AHEAD = 4, 20
+AHEAD = 2, 20  # rows ahead that are fetched into the cache, at least and at most
 # How long rows are is looked up at so many of them. Where the shortest and the longest, but for a
 # tenth at either end, take different numbers of cache lines, as many as the longest take are
 # fetched of each, up to so many
@@ -46,6 +46,7 @@ LENGTHS, MOST_LINES = 1_000, 16
 # of a core where others write to the same weights. Fewer are at hand without being asked for
 NEAR_NONZEROS = 64
 CACHED, CACHED_BY_ONE = 1 << 21, 1 << 18
+TINY = 1e-12  # a rate, where a loop is only timed
 
 
 class LinearProblem(RowProblem):
@@ -255,6 +256,11 @@ class LinearProblem(RowProblem):
             self._sample = Sample(self._given, targets, Options(*given), threads)
         return self._sample
 
+    def prepare(self) -> None:
+        """Compiles what training will call, and finds how far ahead rows are fetched."""
+        super().prepare()
+        self._distance  # noqa: B018
+
     def find_rate(self, threads: int = 1) -> float:
         """A first rate: the best of some, tried on a few rows."""
         return self.sample(threads).best_rate(self._solver.try_out, threads)
@@ -268,13 +274,41 @@ class LinearProblem(RowProblem):
         return task_of(rows, order, scratch(self.width), shape, self.plan(share), fetching)
 
     def _fetching(self, writers: int) -> Fetching:
-        least, most = AHEAD
-        ahead = int(min(most, max(least, AHEAD_NONZEROS / self._mean_length)))
-        near = int(min(ahead // 2, max(1, NEAR_NONZEROS / self._mean_length)))
         cached = CACHED if writers == 1 else CACHED_BY_ONE
-        wanted = ahead, self._lines, near if self.columns > cached else 0
-        fetching: Fetching = view(Fetching, *wanted)
-        return fetching
+        near = int(min(AHEAD[1] // 2, max(1, NEAR_NONZEROS / self._mean_length)))
+        return self._rows_ahead(self._distance, near if self.columns > cached else 0)
+
+    def _rows_ahead(self, nonzeros: int, near: int = 0) -> Fetching:
+        least, most = AHEAD
+        ahead = int(min(most, max(least, nonzeros / self._mean_length))) if nonzeros else 0
+        made: Fetching = view(Fetching, ahead, self._lines, near)
+        return made
+
+    @cached_property
+    def _distance(self) -> int:
+        """How many non-zeros ahead rows are fetched, on this machine."""
+        rows, weights = self._sets["train"].view, np.zeros(self.size, np.float32)
+        order = np.empty(self.units, np.uint32)
+        pieces: Iterator[npt.NDArray[np.uint32]] = iter(())
+        bias = np.zeros(self.width, np.float32)
+        stored = view(Stored, weights, weights, bias, bias, weights)
+        shape, plan = view(Shape, self.width, 0, self.width), self._solver.plan(0.0, TINY)
+        size = min(self.units, max(1, int(fetching.PROBED / self._mean_length)))
+
+        def seconds_with(nonzeros: int) -> float:
+            nonlocal pieces
+            piece = next(pieces, None)
+            if piece is None:
+                self.shuffle(order, 0, self.seed)
+                places = range(0, self.units - size + 1, size)  # all are of the same size
+                pieces = iter([order[k : k + size] for k in places])
+                piece = next(pieces)
+            ahead = self._rows_ahead(nonzeros)
+            task = task_of(rows, piece, scratch(self.width), shape, plan, ahead)
+            loop, span = shared_loop(self.step), view(Span, 0, len(piece))
+            return fetching.timed(lambda: loop(task, span, stored, view(Clock, 0, 1)))
+
+        return fetching.distance(self._given.nbytes, seconds_with)
 
     def steady_steps(self, done: int, eta0: float) -> int:
         """Steps in which the schedule changes little."""
