@@ -31,7 +31,9 @@ def check_sums(look, loss, kind):
             total, first, second = look(rows, view(Span, begin, end), WEIGHTS, parameter)
         assert total == pytest.approx(reference.value(loss, score, y, parameter).sum(), rel=1e-5)
         wrong = np.count_nonzero((score > 0) != (y > 0)), 0
-        sizes = ((score - y) ** 2).sum(), np.abs(score - y).sum()
+        mean = LOSSES[loss].mean
+        error = (score if mean is None else mean(score)) - y
+        sizes = (error**2).sum(), np.abs(error).sum()
         assert (first, second) == pytest.approx(wrong if kind == "signs" else sizes, rel=1e-5)
 
 

@@ -15,7 +15,7 @@ from hogwild.loops.shared import shared_loop
 from hogwild.steps.sgd import sgd
 
 KERNELS = [
-    shared_loop(sgd("hinge", False)),
+    shared_loop(sgd("hinge", "inverse", False)),
     *(
         kernel
         for module in (averages, evaluate, exchange, order)
