@@ -319,7 +319,7 @@ def _given_state(start: Arrays) -> Arrays:
 def _lines(rows: Rows) -> int:
     """Cache lines that are to be fetched of each row, whatever its length."""
     places = np.random.default_rng(0).integers(0, len(rows), LENGTHS)
-    lengths = (rows.indptr[places + 1] - rows.indptr[places]).astype(np.int64)
+    lengths = (rows.ends[places] - rows.begins[places]).astype(np.int64)
     short, long = np.ceil(np.quantile(lengths, (0.1, 0.9)) / int(LINE)).astype(int)
     return int(min(long, MOST_LINES)) if long > short else 0
 
@@ -332,5 +332,5 @@ def _intercept_share(rows: Rows) -> float:
     """
     if not rows.nonzeros:
         return 1.0
-    typical = float(np.median(np.abs(rows.values[: 1 << 16])))
+    typical = float(np.median(np.abs(rows.first_values(1 << 16))))
     return max(1e-6, min(typical, typical**2 * rows.nonzeros / len(rows)))

@@ -67,7 +67,8 @@ class LinearModel:
         rows = self._fitting(X)
         out = np.empty(len(rows), np.float32)
         kernels.scores(
-            rows.indptr, rows.indices, rows.values, self.weights, np.float32(self.intercept), out
+            *(rows.begins, rows.ends, rows.indices, rows.values),
+            *(self.weights, np.float32(self.intercept), out),
         )
         return out
 

@@ -42,11 +42,12 @@ class Set:
                 )
             weights *= len(rows) / weights.sum()
             targets = np.column_stack([targets, weights.astype(np.float32)]).ravel()
-        arrays = rows.indptr, rows.indices, rows.values, np.ascontiguousarray(targets)
+        targets = np.ascontiguousarray(targets)
+        arrays = rows.begins, rows.ends, rows.indices, rows.values, targets
         return cls(view(RowView, *arrays), weighted, float(len(rows)))
 
     def __len__(self) -> int:
-        return len(self.view.starts) - 1
+        return len(self.view.begins)
 
 
 def class_weights(config: Config, rows: Rows, target: Target) -> npt.NDArray[np.float64] | None:
