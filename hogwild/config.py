@@ -7,7 +7,8 @@ import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from types import NoneType
+from typing import TYPE_CHECKING, Any, get_args
 
 from hogwild.errors import OptionError
 
@@ -39,6 +40,14 @@ MOST_WORKERS = 1024
 MOST_FACTORS = 4096
 BETA = 0.9  # Niu et al. 2011, section 7
 FACTOR_BETA = 0.85
+
+
+def task_names(task: str | None = None) -> list[str]:
+    return list(TASKS)
+
+
+def backend_names(task: str | None = None) -> list[str]:
+    return list(BACKENDS)
 
 
 def loss_names(task: str | None = None) -> list[str]:
@@ -77,10 +86,6 @@ def _of_family(names: dict[str, list[str]], task: str | None) -> list[str]:
     return names[TASKS[task].family] if task else list(dict.fromkeys(chain(*names.values())))
 
 
-# Options whose values depend on the task
-BY_TASK = (loss_names, schedule_names, strategy_names)
-
-
 def option(
     default: Any,
     text: str,
@@ -105,7 +110,7 @@ class Config:
         "svm",
         "what to learn: two classes (svm, logistic), numbers (regression), or factors of a matrix "
         "of ratings (mf); names the loss where --loss does not",
-        choices=lambda: list(TASKS),
+        choices=task_names,
     )
     loss: str | None = option(
         None,
@@ -122,7 +127,7 @@ class Config:
     quantile: float | None = option(
         None, "with the loss quantile: which one [0.5]", family="linear", above=0, below=1
     )
-    class_weight: Any = option(  # noqa: RUF009
+    class_weight: str | dict[Any, float] | None = option(  # noqa: RUF009
         None,
         "weights of the classes: LABEL:W,LABEL:W, or balanced, by how rare they are",
         family="linear",
@@ -188,7 +193,7 @@ class Config:
         least=8,
         most=1 << 24,
     )
-    backend: str = option("process", "what the workers are", choices=lambda: list(BACKENDS))
+    backend: str = option("process", "what the workers are", choices=backend_names)
     schedule: str | None = option(
         None, "how the rate goes down [inverse; for mf, adaptive]", choices=schedule_names
     )
@@ -233,26 +238,45 @@ class Config:
         found = {
             known.name: problem
             for known in dataclasses.fields(self)
-            if (problem := _problem(known, getattr(self, known.name)))
+            if (problem := self._problem(known, getattr(self, known.name)))
         }
-        conflicts = [] if "task" in found else self._misplaced(set(found))
-        return [*found.values(), *conflicts, *([] if found else self._conflicts())]
+        misplaced = [] if "task" in found else self._misplaced(set(found))
+        return [*found.values(), *misplaced, *([] if found else self._conflicts())]
+
+    def _problem(self, known: "dataclasses.Field[Any]", value: Any) -> str | None:
+        """What is wrong with the value of an option, if anything is."""
+        kind, limits = kind_of(known), known.metadata
+        if value is None:
+            return None if NoneType in get_args(known.type) else f"{known.name}: must be given"
+        accepted, wanted = KINDS[kind]
+        if known.name == "class_weight" and isinstance(value, dict):
+            return None
+        if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
+            return f"{known.name}: expected {wanted}, not {value!r}"
+        if limits["choices"] and value not in (able := limits["choices"](self._task_or_none)):
+            of_task = f" (for the task {self.task})" if able != limits["choices"]() else ""
+            return f"{known.name}: {value!r} is not one of {', '.join(able)}{of_task}"
+        if isinstance(value, float) and not math.isfinite(value):
+            return f"{known.name}: expected a finite number, not {value!r}"
+        if limits["least"] is not None and value < limits["least"]:
+            return f"{known.name}: must be at least {limits['least']}, not {value!r}"
+        if limits["above"] is not None and value <= limits["above"]:
+            return f"{known.name}: must be above {limits['above']}, not {value!r}"
+        if limits["below"] is not None and value >= limits["below"]:
+            return f"{known.name}: must be below {limits['below']}, not {value!r}"
+        if limits["most"] is not None and value > limits["most"]:
+            return f"{known.name}: must be at most {limits['most']}, not {value!r}"
+        return None
 
     def _misplaced(self, wrong: set[str]) -> list[str]:
-        """Options and values that are for other tasks, but for those that are wrong anyway."""
-        found = []
-        for known in dataclasses.fields(self):
-            if known.name in wrong:
-                continue
-            value, family = getattr(self, known.name), known.metadata["family"]
-            choices = known.metadata["choices"]
-            if family not in (None, self.family) and value != known.default:
-                of = " or ".join(name for name, task in TASKS.items() if task.family == family)
-                found.append(f"{known.name}: it is for the task {of}; leave it out")
-            elif choices in BY_TASK and value and value not in choices(self.task):
-                able = ", ".join(choices(self.task))
-                found.append(f"{known.name}: the task {self.task} takes {able}; not {value}")
-        return found
+        """Options that are for other tasks, but for those that are wrong anyway."""
+        return [
+            f"{known.name}: it is for the task {_tasks(known.metadata['family'])}; leave it out"
+            for known in dataclasses.fields(self)
+            if known.metadata["family"] not in (None, self.family)
+            and known.name not in wrong
+            and getattr(self, known.name) != known.default
+        ]
 
     def _conflicts(self) -> list[str]:
         """What is wrong with options that are well-formed, each of them."""
@@ -308,6 +332,10 @@ class Config:
         return float(own.default if given is None else given)
 
     @property
+    def _task_or_none(self) -> str | None:
+        return self.task if self.task in TASKS else None
+
+    @property
     def family(self) -> str:
         """The family of models that the task learns."""
         task = TASKS.get(self.task)
@@ -351,40 +379,19 @@ def _plain(value: Any) -> Any:
     return value.item() if single else value
 
 
-def _problem(known: "dataclasses.Field[Any]", value: Any) -> str | None:
-    kinds = str(known.type)
-    if value is None:
-        return None if "Any" in kinds or "None" in kinds else f"{known.name}: must be given"
-    wanted = _wrong_kind(kinds, value)
-    if wanted:
-        return f"{known.name}: expected {wanted}, not {value!r}"
-    limits = known.metadata
-    if limits["choices"] and value not in limits["choices"]():
-        return f"{known.name}: {value!r} is not one of {', '.join(limits['choices']())}"
-    if isinstance(value, str | bool | dict):
-        return None
-    if isinstance(value, float) and not math.isfinite(value):
-        return f"{known.name}: expected a finite number, not {value!r}"
-    if limits["least"] is not None and value < limits["least"]:
-        return f"{known.name}: must be at least {limits['least']}, not {value!r}"
-    if limits["above"] is not None and value <= limits["above"]:
-        return f"{known.name}: must be above {limits['above']}, not {value!r}"
-    if limits["below"] is not None and value >= limits["below"]:
-        return f"{known.name}: must be below {limits['below']}, not {value!r}"
-    if limits["most"] is not None and value > limits["most"]:
-        return f"{known.name}: must be at most {limits['most']}, not {value!r}"
-    return None
+def _tasks(family: str) -> str:
+    return " or ".join(name for name, task in TASKS.items() if task.family == family)
 
 
-def _wrong_kind(kinds: str, value: Any) -> str | None:
-    """What was expected, where the value is of another kind."""
-    is_bool = isinstance(value, bool)
-    if "bool" in kinds:
-        return None if is_bool else "True or False"
-    if "str" in kinds:
-        return None if isinstance(value, str) else "a word"
-    if "Any" in kinds:
-        return None if isinstance(value, str | dict) else "balanced, or weights by label"
-    if "int" in kinds:
-        return None if isinstance(value, numbers.Integral) and not is_bool else "a whole number"
-    return None if isinstance(value, numbers.Real) and not is_bool else "a number"
+# What an option may be, and its name for people
+KINDS: dict[Any, tuple[Any, str]] = {
+    bool: (bool, "True or False"),
+    str: (str, "a word"),
+    int: (numbers.Integral, "a whole number"),
+    float: (numbers.Real, "a number"),
+}
+
+
+def kind_of(known: "dataclasses.Field[Any]") -> Any:
+    """Which of `KINDS` an option is."""
+    return (get_args(known.type) or (known.type,))[0]

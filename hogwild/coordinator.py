@@ -125,22 +125,28 @@ class Run:
         self._start = start
         self._done = self._first_step = start.steps if start else 0  # steps since training began
         self._eta0 = 0.0
-        self.late_interrupt = Interrupt()  # happened where training could not stop for it
+        self.interrupt = Interrupt()
         self._epoch = self._first_epoch = start.epochs if start else 0  # begun since then
 
-    def run(self) -> Result:
-        """Trains until there is a reason to stop."""
+    def prepare(self) -> None:
+        """Does what comes before there are workers. Ctrl-C ends it at once."""
         self.problem.prepare()
         ready(*self._kind.kernels(self.problem))
         self._clock.start()
         self._eta0 = self._first_rate()
         self._rate_seconds = self._clock.seconds
-        with self.late_interrupt:  # so that no worker is forked and then not known of
-            self._gather_team()
+
+    def run(self) -> Result:
+        """Trains until there is a reason to stop.
+
+        To be called within `interrupt`: no worker is forked and then not known of, and nothing that
+        was learned is lost.
+        """
+        self._gather_team()
+        self.interrupt.stop = self._control.stop
         self._clock.stop()
         try:
-            if self.late_interrupt.happened:
-                raise KeyboardInterrupt
+            self.interrupt.check()
             self._set_start()
             for text in self.problem.notes:
                 self._note(text)
@@ -153,8 +159,8 @@ class Run:
         except WorkerError as death:
             raise self._with_kept(death) from None
         finally:
-            with self.late_interrupt:
-                self._team.close()
+            self.interrupt.stop = _nothing  # the workers may be at another training soon
+            self._team.close()
 
     def _gather_team(self) -> None:
         """Gets workers and memory."""
@@ -192,10 +198,8 @@ class Run:
         self._clock.stop()
 
     def _do_stage(self, stage: str) -> None:
-        interrupt = Interrupt(self._control.stop)
-        self._do("stage", interrupt, _nothing, stage)
-        if interrupt.happened:
-            raise KeyboardInterrupt
+        self._do("stage", _nothing, stage)
+        self.interrupt.check()
 
     def _note(self, text: str) -> None:
         self._notes.append(text)
@@ -274,6 +278,7 @@ class Run:
             self.trace.append(row)
             self.watcher.epoch(row)
             self._keep(row)
+            self.interrupt.check()
             if reason:
                 return reason
 
@@ -294,26 +299,25 @@ class Run:
 
     def _learn_share(self, share: Share) -> float:
         self._whole = False
-        interrupt = Interrupt(self._control.stop)
-        answers = self._do("learn", interrupt, self._tick, share)
-        with interrupt, np.errstate(over="ignore", invalid="ignore"):  # told by `_check_sound`
+        answers = self._do("learn", self._tick, share)
+        with np.errstate(over="ignore", invalid="ignore"):  # told by `_check_sound`
             self._count_time(answers)
             self._tell_if_alone(answers)
-            self._finish(share, interrupt)
+            self._finish(share)
             self._whole = True
-        if interrupt.happened:
-            raise KeyboardInterrupt
+        self.interrupt.check()
         # In an order that does not depend on who did what
         losses = chain.from_iterable(answer.losses for answer in answers)
         return float(sum(loss for _, loss in sorted(losses)))
 
-    def _do(self, command: str, interrupt: Interrupt, tick: Tick, *arguments: Any) -> list[Any]:
+    def _do(self, command: str, tick: Tick, *arguments: Any) -> list[Any]:
         """Has the team do a command. Ctrl-C ends it soon, but in good order."""
         self._control.clear()
-        with interrupt:
-            return self._team.run(command, *arguments, tick=tick)
+        if self.interrupt.happened:  # before that: the stop was cleared, too
+            self._control.stop()
+        return self._team.run(command, *arguments, tick=tick)
 
-    def _finish(self, share: Share, interrupt: Interrupt) -> None:
+    def _finish(self, share: Share) -> None:
         """Counts the steps that were done, makes the weights whole, and chooses what to take."""
         problem, stopped = self.problem, self._control.stopped
         done = self._done + self._control.steps()
@@ -322,7 +326,7 @@ class Run:
         scale = self._scale(done, share.eta0)
         if problem.finishes_together:
             # In as many parts for any number of workers: sums are to be the same
-            answers = self._do("finish", interrupt, _nothing, scale, moments, FINISHED_PARTS)
+            answers = self._do("finish", _nothing, scale, moments, FINISHED_PARTS)
             found = list(chain.from_iterable(answers))
             if stopped:
                 self._control.stop()
@@ -471,10 +475,8 @@ class Run:
         return found | {"evaluation": time.monotonic() - began}
 
     def _sums(self, data: str) -> npt.NDArray[np.float64]:
-        interrupt = Interrupt(self._control.stop)
-        sums = self._do("evaluate", interrupt, _nothing, data)
-        if interrupt.happened:
-            raise KeyboardInterrupt
+        sums = self._do("evaluate", _nothing, data)
+        self.interrupt.check()
         # A row for each part, in the order of the parts, whoever did them
         rows: npt.NDArray[np.float64] = np.concatenate([part for part in sums if len(part)])
         return np.asarray(rows.sum(axis=0))

@@ -14,7 +14,6 @@ from hogwild.data.ratings import Ratings
 from hogwild.data.ratings_files import load_ratings, named_as_ratings
 from hogwild.data.rows import Labels, Rows, check_same_base
 from hogwild.errors import DataError, HogwildError, OptionError, WorkerError
-from hogwild.interrupt import Interrupt
 from hogwild.paths import PathLike, check_apart, check_output, check_space
 from hogwild.problems.factor_model import FactorModel
 from hogwild.problems.problem import Problem
@@ -88,17 +87,26 @@ def train(
     if isinstance(start, FactorModel):
         start = State(start, 0, 0, config.eta0 or problem.find_rate())
     run = Run(problem, config, watcher or Watcher(), start)
+    run.prepare()
+    with run.interrupt:
+        result = _run_and_write(run, model, trace)
+    if run.interrupt.happened and result.reason != "interrupted":
+        raise KeyboardInterrupt("training was done, and all that was asked for is written")
+    return result
+
+
+def _run_and_write(run: Run, model: PathLike | None, trace: PathLike | None) -> Result:
     try:
         result = run.run()
     except WorkerError as death:
         if death.result is None:
             raise
-        _write(death.result, model, trace, run.late_interrupt)
+        _write(death.result, model, trace)
         where = f"its weights are in {model}" if model else "no model file was asked for"
         told = WorkerError(f"{death}; {where}")
         told.result = death.result
         raise told from None
-    _write(result, model, trace, run.late_interrupt)
+    _write(result, model, trace)
     return result
 
 
@@ -160,17 +168,12 @@ def _loaded_ratings(data: Any, columns: Any, duplicates: str) -> Ratings:
     )
 
 
-def _write(
-    result: Result, model: PathLike | None, trace: PathLike | None, interrupt: Interrupt
-) -> None:
-    """Writes what was asked for; Ctrl-C comes after that."""
-    with interrupt:
-        if model is not None:
-            _save_or_rescue(result, model)
-        if trace is not None:
-            _write_trace(result, trace)
-    if interrupt.happened:
-        raise KeyboardInterrupt
+def _write(result: Result, model: PathLike | None, trace: PathLike | None) -> None:
+    """Writes what was asked for."""
+    if model is not None:
+        _save_or_rescue(result, model)
+    if trace is not None:
+        _write_trace(result, trace)
 
 
 def _write_trace(result: Result, path: PathLike) -> None:

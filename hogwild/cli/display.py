@@ -1,13 +1,13 @@
 """How a training run shows itself: lines, with a live one below them on a terminal; or JSON."""
 
 import json
-import os
 import shutil
 import sys
 import textwrap
 import time
 from typing import Any
 
+from hogwild.cli.streams import complain, silence
 from hogwild.coordinator import Watcher
 from hogwild.problems.problem import Shown
 from hogwild.trace import Row
@@ -58,7 +58,7 @@ class Lines(Watcher):
         self._shown = True
         full = int(BAR * min(1.0, max(0.0, share)))
         bar = "#" * full + "." * (BAR - full)
-        print(f"\r{epoch:>6} {seconds:>9.3f} [{bar}] {100 * share:3.0f} %", end="", flush=True)
+        say(f"\r{epoch:>6} {seconds:>9.3f} [{bar}] {100 * share:3.0f} %", end="")
 
     def epoch(self, row: Row) -> None:
         self._wipe()
@@ -74,7 +74,7 @@ class Lines(Watcher):
 
     def _wipe(self) -> None:
         if self._shown:
-            print("\r\033[K", end="")
+            say("\r\033[K", end="")
             self._shown = False
 
     def end(self, result: Any) -> None:
@@ -92,7 +92,7 @@ class Json(Watcher):
     """For programs: the header, a row for each epoch, and the end, as JSON lines."""
 
     def note(self, text: str) -> None:
-        _say_aside(text)
+        complain(text)
 
     def start(self, header: Row) -> None:
         say(json.dumps(header))
@@ -109,24 +109,20 @@ class Silent(Watcher):
     """For nobody, but for what went otherwise than asked."""
 
     def note(self, text: str) -> None:
-        _say_aside(text)
+        complain(text)
 
     def end(self, result: Any) -> None:
         pass
 
 
-def say(text: str) -> None:
+def say(text: str, end: str = "\n") -> None:
     """A line, at once. Where none can be written any more, training goes on in silence."""
     try:
-        print(text, flush=True)
+        print(text, end=end, flush=True)
     except OSError as problem:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence(sys.stdout)
         if not isinstance(problem, BrokenPipeError):
-            print(f"hogwild: standard output: {problem.strerror}", file=sys.stderr)
-
-
-def _say_aside(text: str) -> None:
-    print(f"hogwild: {text}", file=sys.stderr)
+            complain(f"standard output: {problem.strerror}")
 
 
 def _width(title: str) -> int:

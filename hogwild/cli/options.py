@@ -4,7 +4,9 @@ import argparse
 import dataclasses
 from typing import Any
 
-from hogwild.config import Config
+from hogwild.config import Config, kind_of
+
+ARGUMENTS = {int: "N", float: "X", str: "WORD"}
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +20,7 @@ def add_config(parser: argparse.ArgumentParser) -> None:
             flag, way = ("--no-" + name[2:], off) if known.default else (name, on)
             parser.add_argument(flag, dest=known.name, **way)
             continue
-        if "bool" in str(known.type):
+        if kind_of(known) is bool:
             way = {"action": argparse.BooleanOptionalAction, "default": None, "help": text}
             parser.add_argument(name, dest=known.name, **way)
             continue
@@ -28,7 +30,7 @@ def add_config(parser: argparse.ArgumentParser) -> None:
             dest=known.name,
             default=known.default,
             type=_number(known),
-            metavar="|".join(choices()) if choices else _letter(known),
+            metavar="|".join(choices()) if choices else ARGUMENTS[kind_of(known)],
             help=text + ("" if known.default is None else f" [{known.default}]"),
         )
 
@@ -80,16 +82,9 @@ def _number(known: "dataclasses.Field[Any]") -> Any:
     """Turns text into a number where it is one; where not, `Config` says what it should be."""
 
     def convert(text: str) -> Any:
-        for kind in (int, float):
-            if kind.__name__ in str(known.type):
-                try:
-                    return kind(text)
-                except ValueError:
-                    return text
-        return text
+        try:
+            return kind_of(known)(text)
+        except ValueError:
+            return text
 
     return convert
-
-
-def _letter(known: "dataclasses.Field[Any]") -> str:
-    return "N" if "int" in str(known.type) else "X"

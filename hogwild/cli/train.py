@@ -1,14 +1,11 @@
 """`hogwild train`."""
 
 import argparse
-import signal
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import FrameType
 
-from hogwild.cli.display import Json, Lines, Silent
+from hogwild.cli.display import Json, Lines, Silent, say
 from hogwild.cli.models import add_columns
 from hogwild.cli.options import (
     add_config,
@@ -17,9 +14,11 @@ from hogwild.cli.options import (
     config_options,
     index_base,
 )
+from hogwild.cli.streams import complain
 from hogwild.config import Config
 from hogwild.errors import OptionError
 from hogwild.paths import check_apart, check_output
+from hogwild.training import train
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -45,9 +44,6 @@ def run(parsed: argparse.Namespace) -> int:
     """Trains; says how it goes."""
     options = config_options(parsed)
     _check(parsed)
-    from hogwild.training import train
-
-    _end_like_ctrl_c()
     display = Json() if parsed.json else Silent() if parsed.quiet else Lines()
     result = train(
         parsed.data,
@@ -62,25 +58,12 @@ def run(parsed: argparse.Namespace) -> int:
     )
     display.end(result)
     if parsed.model and not (parsed.json or parsed.quiet):
-        print(f"saved: {parsed.model}")
+        say(f"saved: {parsed.model}")
     if result.reason != "interrupted":
         return 0
     kept = f"the model so far is in {parsed.model}" if parsed.model else "no --model was asked for"
-    print(f"hogwild: interrupted; {kept}", file=sys.stderr)
+    complain(f"interrupted; {kept}")
     return 130
-
-
-def _end_like_ctrl_c() -> None:
-    """Lets the signals that batch systems end programs with save the model so far."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores one: so be it
-            signal.signal(number, _end)
-
-
-def _end(number: int, frame: FrameType | None) -> None:
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a script
-        raise KeyboardInterrupt
-    signal.raise_signal(signal.SIGINT)
 
 
 def _check(parsed: argparse.Namespace) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from hogwild.data.columns import Layout
-from hogwild.data.delimited import BadIdError, Parsed, write_lines
-from hogwild.data.ids import Codes, Ids
+from hogwild.data.delimited import Parsed, write_lines
+from hogwild.data.ids import BadIdError, Codes, Ids
 from hogwild.data.ratings import Ratings
 from hogwild.data.svmlight import blocks_of
 from hogwild.data.texts import Texts, written

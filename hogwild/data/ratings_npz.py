@@ -19,7 +19,7 @@ from hogwild.data.npz import (
     shape_of,
     values_of,
 )
-from hogwild.data.ratings import Ratings, row_numbers
+from hogwild.data.ratings import Ratings, of_places, row_numbers
 from hogwild.errors import DataError, OptionError
 
 if TYPE_CHECKING:
@@ -90,27 +90,19 @@ def _ids(arrays: Arrays, prefix: str) -> Ids:
 
 def _of_matrix(arrays: Arrays, values: bool) -> Ratings:
     """The entries of a matrix, one by one: of the same place there may be more than one."""
-    kind = matrix_format(arrays)
-    rows, columns = shape_of(arrays)
+    kind, shape, name = matrix_format(arrays), shape_of(arrays), arrays.name
     if kind == "coo":
         users, items = arrays.get("row", INTEGERS), arrays.get("col", INTEGERS)
         given = values_of(arrays, len(users))
     elif kind == "csr":
         items = arrays.get("indices", INTEGERS)
-        users = row_numbers(arrays.get("indptr", INTEGERS), rows, len(items), arrays.name)
+        users = row_numbers(arrays.get("indptr", INTEGERS), shape[0], len(items), name)
         given = values_of(arrays, len(items))
     else:
         matrix = converted(arrays, kind)
-        users = row_numbers(matrix.indptr, rows, len(matrix.indices), arrays.name)
+        users = row_numbers(matrix.indptr, shape[0], len(matrix.indices), name)
         items, given = matrix.indices, matrix.data
-    return Ratings.from_codes(
-        users,
-        items,
-        given if values else None,
-        Ids.numbered(rows),
-        Ids.numbered(columns),
-        name=arrays.name,
-    )
+    return Ratings.from_codes(*of_places(users, items, given if values else None, shape), name=name)
 
 
 def write(ratings: Ratings, file: BinaryIO) -> None:

@@ -130,8 +130,7 @@ class Kernel:
         # An exception that comes while LLVM is at work can be lost in one of its callbacks
         with Interrupt() as interrupt:
             compiled = self._made()
-        if interrupt.happened:
-            raise KeyboardInterrupt
+        interrupt.check()
         return compiled
 
     def _made(self) -> Any:

@@ -135,7 +135,7 @@ def rank_items(
     best: Any,
     scratch: Any,
 ) -> None:
-    """Finds the n best items for each of the users[begin:end]; writes their keys, best first.
+    """Finds the n best items for each of the users[begin:end]; writes their keys, in no order.
 
     `vectors` are those of all users, row by row; `items` the panels and the biases, -inf where a
     panel has no item. `excluded` are all users' items in CSR form. `best` are the keys of all of
@@ -170,7 +170,6 @@ def rank_items(
                         _replace_least(best, heap, n, _key(scores[at + j], first + j))
                         least[k] = _score_of(best[heap])
     for k in range(U(0), end - begin):
-        _sort(best, (begin + k) * n, n)
         user = U(users[begin + k])
         for at in range(U(starts[user]), U(starts[user + U(1)])):
             marks[k * words + U(seen[at]) // U(PANEL)] = np.uint64(0)
@@ -250,17 +249,3 @@ def _sift(keys: Any, begin: Any, n: Any, key: Any) -> None:
         keys[begin + k] = keys[begin + child]
         k = child
     keys[begin + k] = key
-
-
-@inline
-def _sort(keys: Any, begin: Any, n: Any) -> None:
-    """Puts the greatest key first."""
-    if n > U(FEW):
-        for size in range(n - U(1), U(0), -1):
-            last = keys[begin + size]
-            keys[begin + size] = keys[begin]
-            _sift(keys, begin, size, last)
-        return
-    for k in range(U(0), n // U(2)):
-        other = begin + n - U(1) - k
-        keys[begin + k], keys[other] = keys[other], keys[begin + k]

@@ -16,12 +16,11 @@ import numpy.typing as npt
 
 from hogwild.config import FACTOR_BETA, Config
 from hogwild.data.ids import UNKNOWN, Codes
-from hogwild.data.ratings import Ratings
+from hogwild.data.ratings import Ratings, counts_of
 from hogwild.errors import DataError
 from hogwild.kernels import blocks as sorting_kernels
 from hogwild.kernels import factors as kernels
 from hogwild.kernels.compile import Kernel, ready
-from hogwild.kernels.ratings import count_codes
 from hogwild.problems import losses
 from hogwild.problems.blocks import BANDS, Grid, Side, Sorting
 from hogwild.problems.factor_model import FactorModel
@@ -370,10 +369,8 @@ class FactorProblem(BlockProblem):
         found = []
         codes = self._ratings.users, self._ratings.items
         for (_, _, side), some in zip(self._sides(), codes, strict=True):
-            starts = np.zeros(side.count + 1, np.uint64)
-            count_codes(some, starts)
             counts = np.zeros(side.size, np.float32)
-            counts[side.rows] = np.diff(starts)
+            counts[side.rows] = counts_of(some, side.count)
             found.append(counts)
         return tuple(found)
 

@@ -23,7 +23,7 @@ MOST_STEPS = 200
 MOST_HALVINGS = 40
 MOST_SWEEPS = 2_000
 TOLERANCE = 1e-10
-SHARPEST = 1e-6  # the absolute loss is round below this error, as a share of the typical one
+SHARPEST = 1e-6  # the absolute loss is round below this error, as a share of the first ones
 
 Doubles = npt.NDArray[np.float64]
 
@@ -57,7 +57,7 @@ class Penalty:
 class Bend(NamedTuple):
     """A loss at some scores: its sum (but for a constant), and slopes and curvatures."""
 
-    total: Callable[[Doubles], float]
+    total: float
     slopes: Doubles
     curvatures: Doubles
 
@@ -79,49 +79,30 @@ def fold_in(
     D = weight * np.where(is_factor, penalty.l2, penalty.bias_l2)
     l1 = weight * np.where(is_factor, penalty.l1, 0.0)
     least = np.where(is_factor & penalty.nonnegative, 0.0, -np.inf)
-    x = _minimum(A, offsets, partial(LOSSES[loss], values), loss == "squared", D, l1, least)
-    return x[:rank].astype(np.float32), float(x[rank]) if penalty.biases else 0.0
-
-
-def _minimum(
-    A: Doubles,
-    offsets: Doubles,
-    bend_at: Callable[[Doubles], Bend],
-    exact: bool,
-    D: Doubles,
-    l1: Doubles,
-    least: Doubles,
-) -> Doubles:
-    times = partial(np.einsum, "ij,j->i", A)
+    typical = float(np.abs(values - offsets).mean()) or 1.0
+    bend_at = partial(LOSSES[loss], values, SHARPEST * typical)
     x = np.zeros(A.shape[1])
+
+    def bend_and_objective(x: Doubles) -> tuple[Bend, float]:
+        bend = bend_at(offsets + np.einsum("ij,j->i", A, x))
+        return bend, bend.total + float(D @ (x * x) / 2 + l1 @ np.abs(x))
+
+    bend, before = bend_and_objective(x)
     for _ in range(MOST_STEPS):
-        scores = times(x)
-        bend = bend_at(offsets + scores)
         H = np.diag(D)
         kernels.add_products(A.ravel(), bend.curvatures, H.ravel())
-        g = np.einsum("ij,i->j", A, bend.curvatures * scores - bend.slopes)
-        move = _least_point(H, g, l1, least, x) - x
-        if exact:
-            return x + move
-
-        def objective(x: Doubles, total: Callable[[Doubles], float] = bend.total) -> float:
-            return total(offsets + times(x)) + float(D @ (x * x) / 2 + l1 @ np.abs(x))
-
-        share = _share(objective, x, move)
-        x = x + share * move
-        if share * np.abs(move).max() <= TOLERANCE * (1 + np.abs(x).max()):
+        downhill = H @ x - D * x - np.einsum("ij,i->j", A, bend.slopes)
+        move = _least_point(H, downhill, l1, least, x) - x
+        for share in 0.5 ** np.arange(MOST_HALVINGS):
+            bend, after = bend_and_objective(x + share * move)
+            if after <= before or loss == "squared":
+                break
+        else:
             break
-    return x
-
-
-def _share(objective: Callable[[Doubles], float], x: Doubles, move: Doubles) -> float:
-    """How much of a move to make: all of it, or so many halves that the objective is no higher."""
-    before = objective(x)
-    for halvings in range(MOST_HALVINGS):
-        share = 0.5**halvings
-        if objective(x + share * move) <= before:
-            return share
-    return 0.0
+        x, before = x + share * move, after
+        if loss == "squared" or share * np.abs(move).max() <= TOLERANCE * (1 + np.abs(x).max()):
+            break
+    return x[:rank].astype(np.float32), float(x[rank]) if penalty.biases else 0.0
 
 
 def _least_point(H: Doubles, g: Doubles, l1: Doubles, least: Doubles, start: Doubles) -> Doubles:
@@ -129,11 +110,15 @@ def _least_point(H: Doubles, g: Doubles, l1: Doubles, least: Doubles, start: Dou
     bounded = np.isfinite(least)
     if bounded.any():
         return _nonnegative(H, g - l1, bounded)
-    if not l1.any():
-        return _solved(H, g)
-    x = start.copy()
-    kernels.descend(H.ravel(), g, l1, TOLERANCE, MOST_SWEEPS, x)
-    return x
+    if l1.any():
+        x = start.copy()
+        kernels.descend(H.ravel(), g, l1, TOLERANCE, MOST_SWEEPS, x)
+        return x
+    try:
+        np.linalg.cholesky(H)
+        return np.asarray(np.linalg.solve(H, g), np.float64)
+    except np.linalg.LinAlgError:  # several x are as good (few ratings, no penalty): the shortest
+        return np.asarray(np.linalg.lstsq(H, g)[0], np.float64)
 
 
 def _nonnegative(H: Doubles, g: Doubles, bounded: npt.NDArray[np.bool_]) -> Doubles:
@@ -153,52 +138,36 @@ def _nonnegative(H: Doubles, g: Doubles, bounded: npt.NDArray[np.bool_]) -> Doub
     return x
 
 
-def _solved(H: Doubles, g: Doubles) -> Doubles:
-    """H^-1 g; where several x have Hx = g (few ratings, no penalty), the shortest."""
-    try:
-        np.linalg.cholesky(H)
-        return np.asarray(np.linalg.solve(H, g), np.float64)
-    except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.lstsq(H, g)[0], np.float64)
-
-
-def _squared(values: Doubles, scores: Doubles) -> Bend:
+def _squared(values: Doubles, width: float, scores: Doubles) -> Bend:
     errors = scores - values
-    return Bend(lambda s: float(((s - values) ** 2).sum() / 2), errors, np.ones_like(errors))
+    return Bend(float((errors**2).sum()) / 2, errors, np.ones_like(errors))
 
 
-def _absolute(values: Doubles, scores: Doubles) -> Bend:
+def _absolute(values: Doubles, width: float, scores: Doubles) -> Bend:
     errors = scores - values
-    width = SHARPEST * (float(np.abs(errors).mean()) or 1.0)
-
-    def total(s: Doubles) -> float:
-        sizes = np.abs(s - values)
-        return float(np.where(sizes < width, sizes**2 / (2 * width) + width / 2, sizes).sum())
-
-    curvatures = 1 / np.maximum(np.abs(errors), width)
-    return Bend(total, errors * curvatures, curvatures)
+    sizes = np.abs(errors)
+    curvatures = 1 / np.maximum(sizes, width)
+    total = np.where(sizes < width, (sizes * sizes / width + width) / 2, sizes).sum()
+    return Bend(float(total), errors * curvatures, curvatures)
 
 
-def _logistic(values: Doubles, scores: Doubles) -> Bend:
+def _logistic(values: Doubles, width: float, scores: Doubles) -> Bend:
     from scipy.special import expit
 
-    slopes = -values * expit(-values * scores)
-    curvatures = expit(scores) * expit(-scores)
-    return Bend(lambda s: float(np.logaddexp(0, -values * s).sum()), slopes, curvatures)
+    odds = expit(-values * scores)
+    total = float(np.logaddexp(0, -values * scores).sum())
+    return Bend(total, -values * odds, odds * (1 - odds))
 
 
-def _divergence(values: Doubles, scores: Doubles) -> Bend:
+def _divergence(values: Doubles, width: float, scores: Doubles) -> Bend:
     least = np.where(values > 0, FAINTEST * values, 1.0)  # of 0, the divergence is the score itself
-
-    def total(s: Doubles) -> float:
-        c = np.maximum(s, least)
-        return float((c - values * np.log(c) + (1 - values / c) * (s - c)).sum())
-
     bends = np.maximum(scores, least)
-    return Bend(total, 1 - values / bends, values / bends**2)
+    slopes = 1 - values / bends
+    total = (bends - values * np.log(bends) + slopes * (scores - bends)).sum()
+    return Bend(float(total), slopes, values / bends**2)
 
 
-LOSSES: dict[str, Callable[[Doubles, Doubles], Bend]] = {
+LOSSES: dict[str, Callable[[Doubles, float, Doubles], Bend]] = {
     "squared": _squared,
     "absolute": _absolute,
     "logistic": _logistic,

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hogwild.kernels.compile import inline, one_of
+from hogwild.kernels.compile import inline
 
 Rate = Callable[[float, float, float], float]
 Scale = Callable[[float, float, float, float], float]
@@ -111,13 +111,3 @@ EPOCH_SCHEDULES: dict[str, EpochSchedule] = {
     "sqrt": EpochSchedule("eta0 / sqrt(epoch)", lambda epoch, beta: epoch**-0.5),
     "backoff": EpochSchedule("eta0 * beta^(epochs done)", lambda epoch, beta: beta ** (epoch - 1)),
 }
-
-
-def code(name: str) -> int:
-    """The number by which the kernels know a schedule."""
-    return list(SCHEDULES).index(name)
-
-
-rate_of = one_of([schedule.rate for schedule in SCHEDULES.values()])
-scale_of = one_of([schedule.scale for schedule in SCHEDULES.values()])
-stored_rate_of = one_of([schedule.stored_rate for schedule in SCHEDULES.values()])

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from hogwild.config import Config
 from hogwild.kernels.views import Fetching, Own, RowView, Shape, Stored, task_of, view
 from hogwild.loops.trying import trial_loop
-from hogwild.problems.schedules import SCHEDULES, code
+from hogwild.problems.schedules import SCHEDULES
 from hogwild.steps.sgd import Plan, sgd
 from hogwild.steps.step import Step
 
@@ -28,18 +28,17 @@ class Sgd:
         self._weighted = weighted
         self._l2 = float(config.l2 or 0.0)
         self._schedule = SCHEDULES[str(config.schedule)]
-        self._code = code(str(config.schedule))
         self._parameter = parameter
         self._intercept_share = intercept_share
 
     @property
     def step(self) -> Step:
         """The step that loops are compiled for."""
-        return sgd(self._config.loss_name, self._weighted)
+        return sgd(self._config.loss_name, str(self._config.schedule), self._weighted)
 
     def plan(self, since: float, eta0: float) -> Any:
         """The numbers of a share of an epoch."""
-        given = self._code, eta0, self._l2, since, self._intercept_share, self._parameter
+        given = eta0, self._l2, since, self._intercept_share, self._parameter
         return view(Plan, *given)
 
     def rate(self, done: int, eta0: float) -> float:
