@@ -161,17 +161,20 @@ class Config:
     )
     early_stopping: float | None = option(
         None,
-        "hold out this share of the ratings, stop when they are no longer predicted better, and "
-        "take the best epoch",
-        family="factors",
+        "hold out this share of the rows or ratings, stop when they are no longer predicted "
+        "better, and take the best epoch",
         above=0,
         most=0.5,
     )
     epochs: int = option(20, "passes over the data, at most", least=1)
     tol: float = option(
         1e-3,
-        "stop when two epochs in a row each lower the objective by less than this share of it",
+        "stop when --patience epochs in a row each lower the objective by less than this share of "
+        "it",
         least=0,
+    )
+    patience: int = option(
+        2, "epochs in a row without progress after which training stops", least=1
     )
     target: float | None = option(None, "stop when the objective is at most this")
     time_limit: float | None = option(None, "stop after this many seconds of training", above=0)

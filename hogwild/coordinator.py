@@ -31,7 +31,6 @@ from hogwild.trace import header as trace_header
 # single precision bears easily
 LEAST_SCALE = 1e-12
 LEAST_HURRIED = 0.75
-PATIENT_EPOCHS = 2  # epochs in a row without progress, before a run counts as converged
 RETRIES = 8  # smaller rates that are tried where one diverges and training starts over
 SMALLER = 16  # times, each of them
 FINISHED_PARTS = 8  # of the weights, that workers make whole side by side
@@ -443,7 +442,7 @@ class Run:
             return None
         values = [before[judge] for before in self.trace] + [row[judge]]
         since = len(values) - 1 - int(np.argmin(values))
-        return "overfitting" if since >= PATIENT_EPOCHS else None
+        return "overfitting" if since >= self.config.patience else None
 
     def _check_sound(self, objective: float) -> None:
         sound = np.isfinite(objective) and objective <= self.problem.hopeless
@@ -460,8 +459,9 @@ class Run:
         )
 
     def _converged(self, tracked: float) -> str | None:
-        values = [row["tracked"] for row in self.trace[-PATIENT_EPOCHS:]] + [tracked]
-        if not self.config.tol or len(values) <= PATIENT_EPOCHS:
+        patience = self.config.patience
+        values = [row["tracked"] for row in self.trace[-patience:]] + [tracked]
+        if not self.config.tol or len(values) <= patience:
             return None
         gains = [before - after for before, after in pairwise(values)]
         slow = all(gain < self.config.tol * abs(tracked) for gain in gains)

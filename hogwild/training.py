@@ -26,6 +26,7 @@ def train(
     data: Rows | Ratings | PathLike,
     *,
     test: Rows | Ratings | PathLike | None = None,
+    validate: Rows | PathLike | None = None,
     model: PathLike | None = None,
     trace: PathLike | None = None,
     watcher: Watcher | None = None,
@@ -41,6 +42,9 @@ def train(
     Args:
         data: rows with labels, or for the task mf ratings; or the file to load them from.
         test: rows or ratings (or their file) to report the error on after every epoch.
+        validate: rows (or their file) to learn nothing from: training stops when they are no longer
+            predicted better, for `patience` epochs, and the best epoch is taken. The option
+            `early_stopping` holds out a share of the data for the same.
         model: a file to save the model in, also after Ctrl-C or the death of a worker.
         trace: a file for the record of the run, as JSON lines.
         watcher: is told how the run goes.
@@ -71,17 +75,24 @@ def train(
     for path in (model, trace):
         if path is not None:
             check_output(path)
-    files = [given if isinstance(given, str | os.PathLike) else None for given in (data, test)]
+    inputs = (data, test, validate)
+    files = [given if isinstance(given, str | os.PathLike) else None for given in inputs]
     check_apart({"model": model, "trace": trace}, files)
-    sets: tuple[Any, Any]
+    rows: Any
+    tests: Any
+    more: dict[str, Any] = {}
     if config.family == "factors":
-        sets = _ratings_sets(data, test, columns, duplicates)
+        rows, tests = _ratings_sets(data, test, columns, duplicates)
         given = {"labels": labels, "index_base": None if index_base == "auto" else index_base}
+        given["validate"] = validate is not None
     else:
-        sets = _row_sets(data, test, index_base)
+        if validate is not None:
+            check_judge(config)
+        rows, tests = _row_sets(data, test, index_base)
         given = {"columns": columns, "duplicates": None if duplicates == "keep" else duplicates}
+        more = {"labels": labels, "validate": other_rows(validate, rows, "judge by")}
     _refuse(given, config.task)
-    problem: Problem = PROBLEMS[config.family](*sets, config, *([labels] if labels else []))
+    problem: Problem = PROBLEMS[config.family](rows, tests, config, **more)
     if model is not None:
         check_space(model, problem.model_bytes + ROOM)
     if isinstance(start, FactorModel):
@@ -118,14 +129,30 @@ def _refuse(given: dict[str, Any], task: str) -> None:
 
 def _row_sets(data: Any, test: Any, index_base: str | int) -> tuple[Rows, Rows | None]:
     rows = _loaded_rows(data, index_base)
-    if test is None:
-        return rows, None
+    return rows, other_rows(test, rows, "test on")
+
+
+def other_rows(given: Any, rows: Rows, purpose: str) -> Rows | None:
+    """Rows or their file that go with those to learn from; None where none are given."""
+    if given is None:
+        return None
     # Of a file, the training data says which number its first column has
-    tests = _loaded_rows(test, "auto" if rows.index_base is None else rows.index_base)
-    check_same_base(tests, rows.index_base, rows.name)
-    if not len(tests):
-        raise DataError(f"{tests.name} has no rows to test on")
-    return rows, tests
+    others = _loaded_rows(given, "auto" if rows.index_base is None else rows.index_base)
+    check_same_base(others, rows.index_base, rows.name)
+    if not len(others):
+        raise DataError(f"{others.name} has no rows to {purpose}")
+    return others
+
+
+def check_judge(config: Config) -> None:
+    """Refuses rows to judge by where training could not look at them in every epoch."""
+    problems = []
+    if config.early_stopping is not None:
+        problems.append("validate: it takes the place of early_stopping; leave one of them out")
+    if config.objective_every != 1:
+        problems.append("validate: it needs an objective_every of 1")
+    if problems:
+        raise OptionError("\n".join(problems))
 
 
 def _loaded_rows(data: Any, index_base: str | int) -> Rows:

@@ -30,6 +30,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         ".npz or .mtx; text also as .gz or .bz2",
     )
     parser.add_argument("--test", metavar="FILE", help="rows or ratings to report the error on")
+    parser.add_argument(
+        "--validate",
+        metavar="FILE",
+        help="rows to learn nothing from: stop when they are no longer predicted better, and take "
+        "the best epoch",
+    )
     parser.add_argument("--model", metavar="OUT", help="where to save the model")
     parser.add_argument("--trace", metavar="FILE", help="where to save the record, as JSON lines")
     parser.add_argument("--json", action="store_true", help="print the record, as JSON lines")
@@ -48,6 +54,7 @@ def run(parsed: argparse.Namespace) -> int:
     result = train(
         parsed.data,
         test=parsed.test,
+        validate=parsed.validate,
         model=parsed.model,
         trace=parsed.trace,
         watcher=display,
@@ -73,15 +80,16 @@ def _check(parsed: argparse.Namespace) -> None:
     checks: list[Callable[[], object]] = [
         partial(Config.of, config_options(parsed)),
         *(partial(check_output, path) for path in named.values() if path),
-        partial(check_apart, named, [parsed.data, parsed.test]),
+        partial(check_apart, named, [parsed.data, parsed.test, parsed.validate]),
     ]
     for check in checks:
         try:
             check()
         except OptionError as problem:
             problems.append(str(problem))
-    if parsed.test and not Path(parsed.test).exists():
-        problems.append(f"test: there is no file {parsed.test}")
+    for name, path in (("test", parsed.test), ("validate", parsed.validate)):
+        if path and not Path(path).exists():
+            problems.append(f"{name}: there is no file {path}")
     if parsed.json and parsed.quiet:
         problems.append("json: it prints the record, and --quiet nothing; choose one")
     if problems:
