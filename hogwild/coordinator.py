@@ -41,7 +41,8 @@ HALVINGS = 24  # of the rate, where training goes back an epoch
 class State:
     """What training goes on from: the weights as they last were (not their mean), and the time.
 
-    `weights` may be a model, where the problem makes weights of one.
+    `weights` may be a model, where the problem makes weights of one. `eta0` is the first rate; 0:
+    to be found.
     """
 
     weights: Any
@@ -72,6 +73,11 @@ class Result:
     notes: list[str]
     state: State | None
 
+    def records(self) -> list[Row]:
+        """The record of the run: the header, a row for every epoch, and the end."""
+        end = {"kind": "end", "reason": self.reason, "notes": self.notes}
+        return [self.header, *self.trace, end]
+
 
 class Watcher:
     """Is told how a run goes; the command line's display is one."""
@@ -88,6 +94,9 @@ class Watcher:
 
     def epoch(self, row: Row) -> None:
         """An epoch is done."""
+
+    def search(self, row: Row) -> None:
+        """What a search is about to compare, a row of its table, or what it picked."""
 
 
 class Run:

@@ -3,8 +3,9 @@
 import os
 import secrets
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hogwild import trace as records
 from hogwild.config import Config
@@ -18,6 +19,8 @@ from hogwild.paths import PathLike, check_apart, check_output, check_space
 from hogwild.problems.factor_model import FactorModel
 from hogwild.problems.problem import Problem
 from hogwild.problems.registry import PROBLEMS
+
+R = TypeVar("R", bound=Result)
 
 ROOM = 1 << 16  # bytes of a model file besides its weights, amply
 
@@ -72,12 +75,7 @@ def train(
     ):
         options = {"task": "mf"} | options
     config = Config.of(options)
-    for path in (model, trace):
-        if path is not None:
-            check_output(path)
-    inputs = (data, test, validate)
-    files = [given if isinstance(given, str | os.PathLike) else None for given in inputs]
-    check_apart({"model": model, "trace": trace}, files)
+    check_files({"model": model, "trace": trace}, (data, test, validate))
     rows: Any
     tests: Any
     more: dict[str, Any] = {}
@@ -88,37 +86,60 @@ def train(
     else:
         if validate is not None:
             check_judge(config)
-        rows, tests = _row_sets(data, test, index_base)
+        rows, tests, judges = row_sets(data, test, validate, index_base)
         given = {"columns": columns, "duplicates": None if duplicates == "keep" else duplicates}
-        more = {"labels": labels, "validate": other_rows(validate, rows, "judge by")}
+        more = {"labels": labels, "validate": judges}
     _refuse(given, config.task)
     problem: Problem = PROBLEMS[config.family](rows, tests, config, **more)
     if model is not None:
-        check_space(model, problem.model_bytes + ROOM)
+        check_room(model, problem)
     if isinstance(start, FactorModel):
         start = State(start, 0, 0, config.eta0 or problem.find_rate())
     run = Run(problem, config, watcher or Watcher(), start)
     run.prepare()
     with run.interrupt:
-        result = _run_and_write(run, model, trace)
+        result = run_and_write(run, model, trace, _as_it_is)
     if run.interrupt.happened and result.reason != "interrupted":
         raise KeyboardInterrupt("training was done, and all that was asked for is written")
     return result
 
 
-def _run_and_write(run: Run, model: PathLike | None, trace: PathLike | None) -> Result:
+def run_and_write(
+    run: Run,
+    model: PathLike | None,
+    trace: PathLike | None,
+    made_of: Callable[[Result], R],
+) -> R:
+    """Trains, and writes what was asked for; `made_of` may add to the result before."""
     try:
-        result = run.run()
+        result = made_of(run.run())
     except WorkerError as death:
         if death.result is None:
             raise
-        _write(death.result, model, trace)
+        write(made_of(death.result), model, trace)
         where = f"its weights are in {model}" if model else "no model file was asked for"
         told = WorkerError(f"{death}; {where}")
         told.result = death.result
         raise told from None
-    _write(result, model, trace)
+    write(result, model, trace)
     return result
+
+
+def _as_it_is(result: Result) -> Result:
+    return result
+
+
+def check_files(outputs: dict[str, PathLike | None], inputs: tuple[Any, ...]) -> None:
+    """Refuses files that cannot be written, or that are inputs."""
+    for path in outputs.values():
+        if path is not None:
+            check_output(path)
+    check_apart(outputs, [given for given in inputs if isinstance(given, str | os.PathLike)])
+
+
+def check_room(model: PathLike, problem: Problem) -> None:
+    """Refuses a model file on a disk that has no room for it."""
+    check_space(model, problem.model_bytes + ROOM)
 
 
 def _refuse(given: dict[str, Any], task: str) -> None:
@@ -127,12 +148,15 @@ def _refuse(given: dict[str, Any], task: str) -> None:
         raise OptionError("\n".join(wrong))
 
 
-def _row_sets(data: Any, test: Any, index_base: str | int) -> tuple[Rows, Rows | None]:
+def row_sets(
+    data: Any, test: Any, validate: Any, index_base: str | int
+) -> tuple[Rows, Rows | None, Rows | None]:
+    """Rows to learn from, to test on and to judge by; loaded where they are names of files."""
     rows = _loaded_rows(data, index_base)
-    return rows, other_rows(test, rows, "test on")
+    return rows, _others(test, rows, "test on"), _others(validate, rows, "judge by")
 
 
-def other_rows(given: Any, rows: Rows, purpose: str) -> Rows | None:
+def _others(given: Any, rows: Rows, purpose: str) -> Rows | None:
     """Rows or their file that go with those to learn from; None where none are given."""
     if given is None:
         return None
@@ -195,7 +219,7 @@ def _loaded_ratings(data: Any, columns: Any, duplicates: str) -> Ratings:
     )
 
 
-def _write(result: Result, model: PathLike | None, trace: PathLike | None) -> None:
+def write(result: Result, model: PathLike | None, trace: PathLike | None) -> None:
     """Writes what was asked for."""
     if model is not None:
         _save_or_rescue(result, model)
@@ -204,9 +228,8 @@ def _write(result: Result, model: PathLike | None, trace: PathLike | None) -> No
 
 
 def _write_trace(result: Result, path: PathLike) -> None:
-    end = {"kind": "end", "reason": result.reason, "notes": result.notes}
     try:
-        records.write(path, [result.header, *result.trace, end])
+        records.write(path, result.records())
     except HogwildError as problem:
         problem.result = result
         raise
