@@ -96,10 +96,15 @@ def option(
     above: float | None = None,
     below: float | None = None,
     most: float | None = None,
+    searched: bool = False,
 ) -> Any:
-    """A field of `Config`: what it means, which models have it, and which values it takes."""
+    """A field of `Config`: what it means, which models have it, and which values it takes.
+
+    Of options that are `searched`, `hogwild.search` compares several values.
+    """
     limits = {"choices": choices, "least": least, "above": above, "below": below, "most": most}
-    return field(default=default, metadata={"text": text, "family": family} | limits)
+    about = {"text": text, "family": family, "searched": searched}
+    return field(default=default, metadata=about | limits)
 
 
 @dataclass(frozen=True)
@@ -123,9 +128,15 @@ class Config:
         "costs nothing [0.1]",
         family="linear",
         above=0,
+        searched=True,
     )
     quantile: float | None = option(
-        None, "with the loss quantile: which one [0.5]", family="linear", above=0, below=1
+        None,
+        "with the loss quantile: which one [0.5]",
+        family="linear",
+        above=0,
+        below=1,
+        searched=True,
     )
     class_weight: str | dict[Any, float] | None = option(  # noqa: RUF009
         None,
@@ -137,6 +148,7 @@ class Config:
         "weight of the penalty l2/2 * |w|^2 [1e-4; of factors, "
         "by the spread of the ratings and how many there are of a user and an item]",
         least=0,
+        searched=True,
     )
     intercept: bool = option(True, "learn an intercept, which is not penalised", family="linear")
     rank: int = option(
@@ -149,7 +161,7 @@ class Config:
     )
     bias_l2: float | None = option(None, "l2 of the biases [0.02]", family="factors", least=0)
     l1: float = option(
-        0.0, "weight of the penalty l1 * |w|_1 on factors", family="factors", least=0
+        0.0, "weight of the penalty l1 * |w|_1 on factors", family="factors", least=0, searched=True
     )
     weighted: bool = option(
         True,
@@ -161,17 +173,20 @@ class Config:
     )
     early_stopping: float | None = option(
         None,
-        "hold out this share of the ratings, stop when they are no longer predicted better, and "
-        "take the best epoch",
-        family="factors",
+        "hold out this share of the rows or ratings, stop when they are no longer predicted "
+        "better, and take the best epoch",
         above=0,
         most=0.5,
     )
     epochs: int = option(20, "passes over the data, at most", least=1)
     tol: float = option(
         1e-3,
-        "stop when two epochs in a row each lower the objective by less than this share of it",
+        "stop when --patience epochs in a row each lower the objective by less than this share of "
+        "it",
         least=0,
+    )
+    patience: int = option(
+        2, "epochs in a row without progress after which training stops", least=1
     )
     target: float | None = option(None, "stop when the objective is at most this")
     time_limit: float | None = option(None, "stop after this many seconds of training", above=0)
@@ -198,7 +213,10 @@ class Config:
         None, "how the rate goes down [inverse; for mf, adaptive]", choices=schedule_names
     )
     eta0: float | None = option(
-        None, "the first rate [found on a few rows; for mf, by the size of the ratings]", above=0
+        None,
+        "the first rate [found on a few rows; for mf, by the size of the ratings]",
+        above=0,
+        searched=True,
     )
     beta: float | None = option(
         None,

@@ -31,7 +31,6 @@ from hogwild.trace import header as trace_header
 # single precision bears easily
 LEAST_SCALE = 1e-12
 LEAST_HURRIED = 0.75
-PATIENT_EPOCHS = 2  # epochs in a row without progress, before a run counts as converged
 RETRIES = 8  # smaller rates that are tried where one diverges and training starts over
 SMALLER = 16  # times, each of them
 FINISHED_PARTS = 8  # of the weights, that workers make whole side by side
@@ -42,7 +41,8 @@ HALVINGS = 24  # of the rate, where training goes back an epoch
 class State:
     """What training goes on from: the weights as they last were (not their mean), and the time.
 
-    `weights` may be a model, where the problem makes weights of one.
+    `weights` may be a model, where the problem makes weights of one. `eta0` is the first rate; 0:
+    to be found.
     """
 
     weights: Any
@@ -73,6 +73,11 @@ class Result:
     notes: list[str]
     state: State | None
 
+    def records(self) -> list[Row]:
+        """The record of the run: the header, a row for every epoch, and the end."""
+        end = {"kind": "end", "reason": self.reason, "notes": self.notes}
+        return [self.header, *self.trace, end]
+
 
 class Watcher:
     """Is told how a run goes; the command line's display is one."""
@@ -89,6 +94,9 @@ class Watcher:
 
     def epoch(self, row: Row) -> None:
         """An epoch is done."""
+
+    def search(self, row: Row) -> None:
+        """What a search is about to compare, a row of its table, or what it picked."""
 
 
 class Run:
@@ -443,7 +451,7 @@ class Run:
             return None
         values = [before[judge] for before in self.trace] + [row[judge]]
         since = len(values) - 1 - int(np.argmin(values))
-        return "overfitting" if since >= PATIENT_EPOCHS else None
+        return "overfitting" if since >= self.config.patience else None
 
     def _check_sound(self, objective: float) -> None:
         sound = np.isfinite(objective) and objective <= self.problem.hopeless
@@ -460,8 +468,9 @@ class Run:
         )
 
     def _converged(self, tracked: float) -> str | None:
-        values = [row["tracked"] for row in self.trace[-PATIENT_EPOCHS:]] + [tracked]
-        if not self.config.tol or len(values) <= PATIENT_EPOCHS:
+        patience = self.config.patience
+        values = [row["tracked"] for row in self.trace[-patience:]] + [tracked]
+        if not self.config.tol or len(values) <= patience:
             return None
         gains = [before - after for before, after in pairwise(values)]
         slow = all(gain < self.config.tol * abs(tracked) for gain in gains)

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import hogwild
-from hogwild.coordinator import PATIENT_EPOCHS, RETRIES
+from hogwild.config import Config
+from hogwild.coordinator import RETRIES
 from hogwild.data.ids import Ids
 from hogwild.data.synthetic_ratings import movielens
 from hogwild.problems.blocks import BANDS, Grid
@@ -453,7 +454,7 @@ def test_no_progress_is_a_reason(ratings):
     objectives = [row["objective"] for row in result.trace]
     assert result.reason == "converged"
     gains = -np.diff(objectives)
-    assert (gains[-PATIENT_EPOCHS:] < 1e-2 * objectives[-1]).all()
+    assert (gains[-Config.patience :] < 1e-2 * objectives[-1]).all()
     assert len(result.trace) < 200
 
 
@@ -487,7 +488,7 @@ def test_early_stopping_takes_the_best_epoch(loss, workers):
     assert result.reason == "overfitting"
     losses = [row["held_out_loss"] for row in result.trace]
     best = int(np.argmin(losses))
-    assert best == len(losses) - 1 - PATIENT_EPOCHS
+    assert best == len(losses) - 1 - Config.patience
     kept, held_out = ratings.split(0.25, 0)
     assert result.trace[0]["ratings"] == len(kept)
     told = result.trace[best]

@@ -29,12 +29,13 @@ from hogwild.problems.linear_model import LinearModel
 from hogwild.problems.losses import LOSSES
 from hogwild.problems.problem import Arrays, RowProblem, Share, Shown, Sums
 from hogwild.problems.sample import FEW_COLUMNS, Options, Sample
-from hogwild.problems.sets import Set, class_weights
+from hogwild.problems.sets import Set, class_weights, hold_out
 from hogwild.problems.sgd import Sgd, scratch
 from hogwild.problems.targets import target_for
 from hogwild.steps.step import Step
 
 BATCH = 256
+HELD_OUT = "held_out"  # the set that says when to stop
 MANY_WEIGHTS = 1 << 18  # a pass over them takes longer than telling the workers to make it
 CHUNK_NONZEROS = 4_000_000  # some milliseconds of work
 AHEAD = 2, 20  # rows ahead that are fetched into the cache, at least and at most
@@ -58,13 +59,20 @@ class LinearProblem(RowProblem):
     width = 1
 
     def __init__(
-        self, rows: Rows, test: Rows | None, config: Config, labels: Labels | None = None
+        self,
+        rows: Rows,
+        test: Rows | None,
+        config: Config,
+        labels: Labels | None = None,
+        validate: Rows | None = None,
     ) -> None:
         self.config = config
         self._l2 = float(config.l2 or 0.0)
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to learn from")
         self.target = target_for(config, rows, labels)
+        if config.early_stopping is not None:
+            rows, validate = hold_out(rows, self.target, config.early_stopping, config.seed)
         self.name = rows.name
         self.units = len(rows)
         self.work = rows.nonzeros
@@ -75,12 +83,17 @@ class LinearProblem(RowProblem):
         self._given = rows
         self._sample: Sample | None = None
         self._sets = {"train": Set.of(rows, self.target, class_weights(config, rows, self.target))}
+        if validate is not None:
+            judged = self._narrowed(validate)
+            weights = class_weights(config, judged, self.target)
+            self._sets[HELD_OUT] = Set.of(judged, self.target, weights)
+            self.judge = f"{HELD_OUT}_loss"
         if test is not None:
             self._sets["test"] = Set.of(self._narrowed(test), self.target)
         self.shown = tuple(
-            Shown(f"{data}_{shown.key}", f"{data} {shown.title}", shown.form)
+            Shown(f"{data}_{shown.key}", f"{data.replace('_', ' ')} {shown.title}", shown.form)
             for shown in self.target.shown
-            for data in ("train", "test")
+            for data in dict.fromkeys(["train", *self._sets, "test"])
         )
         self._mean_length = max(1.0, rows.nonzeros / len(rows))
         self.chunk = max(1, int(CHUNK_NONZEROS / self._mean_length))
@@ -112,12 +125,15 @@ class LinearProblem(RowProblem):
             "rows": self.units,
             "columns": self.columns,
             "nonzeros": self.work,
+            **{data: len(self._sets[data]) for data in self._sets if data == HELD_OUT},
         }
 
     def summary(self) -> list[str]:
         """The data and the objective, a line each, for people."""
+        held = f", and {len(self._sets[HELD_OUT]):,} rows held out" if self.judge else ""
         return [
-            f"{self.name}: {self.units:,} rows, {self.columns:,} columns, {self.work:,} non-zeros",
+            f"{self.name}: {self.units:,} rows, {self.columns:,} columns, {self.work:,} non-zeros"
+            f"{held}",
             f"{self.config.loss_name} loss, l2 {self._l2:g}",
         ]
 
@@ -222,8 +238,10 @@ class LinearProblem(RowProblem):
     def measured(self, shared: Arrays, sums: Sums) -> dict[str, float]:
         """The objective, and the errors on each set."""
         found = {"objective": self.online(shared, sums["train"][0] / self.units)}
-        for data, (_, first, second) in sums.items():
+        for data, (loss, first, second) in sums.items():
             weight = self._sets[data].weight
+            if data == HELD_OUT:
+                found[f"{data}_loss"] = float(loss) / weight
             errors = self.target.measured(float(first) / weight, float(second) / weight)
             found |= {f"{data}_{name}": error for name, error in errors.items()}
         return found
@@ -355,7 +373,7 @@ def _given_state(start: Arrays) -> Arrays:
 def _lines(rows: Rows) -> int:
     """Cache lines that are to be fetched of each row, whatever its length."""
     places = np.random.default_rng(0).integers(0, len(rows), LENGTHS)
-    lengths = (rows.indptr[places + 1] - rows.indptr[places]).astype(np.int64)
+    lengths = (rows.ends[places] - rows.begins[places]).astype(np.int64)
     short, long = np.ceil(np.quantile(lengths, (0.1, 0.9)) / int(LINE)).astype(int)
     return int(min(long, MOST_LINES)) if long > short else 0
 
@@ -368,5 +386,5 @@ def _intercept_share(rows: Rows) -> float:
     """
     if not rows.nonzeros:
         return 1.0
-    typical = float(np.median(np.abs(rows.values[: 1 << 16])))
+    typical = float(np.median(np.abs(rows.first_values(1 << 16))))
     return max(1e-6, min(typical, typical**2 * rows.nonzeros / len(rows)))
