@@ -9,13 +9,14 @@ for all closures of a factory.
 
 import hashlib
 import importlib
+import itertools
 import os
 import pickle
 import secrets
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -24,6 +25,7 @@ from typing import Any, TypeVar
 
 import numba
 from numba.core import config as numba_config
+from numba.core.bytecode import FunctionIdentity
 from numba.extending import register_jitable
 
 from hogwild.interrupt import Interrupt
@@ -31,6 +33,7 @@ from hogwild.interrupt import Interrupt
 F = TypeVar("F", bound=Callable[..., Any])
 
 _COMPILING = threading.Lock()
+FILES = 2  # raised where older files of kernels must not be used any more
 _DIGEST = 32  # bytes of a SHA-256, which come first in a kernel's file
 
 # All of `fastmath` but the promises that no NaN and no infinity occur: overflow must stay visible.
@@ -145,9 +148,26 @@ class Kernel:
             folder = cache_folder()
             if folder is not None:
                 dispatcher._cache = _File(folder / f"{self.__name__}-{self.fingerprint}.kernel")
-            dispatcher.compile(self.signature)
+            with _names_of_our_own():
+                dispatcher.compile(self.signature)
             dispatcher.disable_compile()
         return dispatcher
+
+
+@contextmanager
+def _names_of_our_own() -> Iterator[None]:
+    """Gives the functions that are compiled meanwhile names that no other process gives.
+
+    numba numbers functions from 1 in every process, and a function's number is part of its symbol.
+    Of functions with the same symbol, in the files of several processes, the linker takes the first
+    for all: a kernel of one loss would run the step of another.
+    """
+    counter = FunctionIdentity._unique_ids
+    FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
+    try:
+        yield
+    finally:
+        FunctionIdentity._unique_ids = counter
 
 
 class _File:
@@ -194,7 +214,7 @@ def _system() -> str:
     processor = cpu_target.target_context.codegen().magic_tuple()
     # What this module teaches numba's operators is reached by no name
     vectors = Path(__file__).with_name("vectors.py").read_text()
-    return f"{numba.__version__} {sys.version} {processor} {vectors}"
+    return f"{FILES} {numba.__version__} {sys.version} {processor} {vectors}"
 
 
 def _pieces(thing: Any, seen: set[int]) -> Iterator[bytes]:
