@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import hogwild
-from hogwild.coordinator import PATIENT_EPOCHS, RETRIES
+from hogwild.coordinator import HALVINGS, PATIENT_EPOCHS
 from hogwild.data.ids import Ids
 from hogwild.data.synthetic_ratings import movielens
 from hogwild.problems.blocks import BANDS, Grid
@@ -625,7 +625,7 @@ def test_a_rate_too_large_is_halved_and_told_once(loss, eta0, workers):
     assert len(told) == len(result.notes) <= 1
     if loss == "squared":
         assert "the rate is too large: in epoch 1 the objective got worse" in result.notes[0]
-        assert result.state.eta0 in eta0 / 2.0 ** np.arange(1, RETRIES + 1)
+        assert result.state.eta0 in eta0 / 2.0 ** np.arange(1, HALVINGS + 1)
     assert [row["epoch"] for row in result.trace] == list(range(1, 26))
     usual = train(ratings, loss=loss, epochs=25)
     assert result.trace[-1]["objective"] < 1.1 * usual.trace[-1]["objective"]

@@ -13,13 +13,13 @@ import numpy.typing as npt
 from hogwild.config import Config
 from hogwild.data.components import parts_apart
 from hogwild.data.rows import Labels, Rows, checked_labels
-from hogwild.data.statistics import Heat, sharing
+from hogwild.data.statistics import Heat, largest_columns, sharing
 from hogwild.errors import DataError
 from hogwild.kernels import linear as kernels
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
-from hogwild.problems import losses, schedules
+from hogwild.problems import column_sizes, losses, progress, schedules
 from hogwild.problems.linear_model import LinearModel
 from hogwild.problems.problem import Arrays, RowProblem, Shown, Sums
 from hogwild.problems.sample import DOUBT, Point, Sample
@@ -54,7 +54,7 @@ class LinearProblem(RowProblem):
 
     work_name = "nonzeros"
     unit_name = "rows"
-    ours_alone = ("_rows", "_sample", "notes")
+    ours_alone = ("_rows", "_sample", "_start", "notes")
     shown = (
         Shown("train_error", "train err", "percent"),
         Shown("test_error", "test err", "percent"),
@@ -90,6 +90,8 @@ class LinearProblem(RowProblem):
         self.moments = min(MOMENTS, max(2, affordable)) if config.average else 0
         self._loss = losses.code(config.loss_name)
         self.bend = losses.LOSSES[config.loss_name].bend
+        self._start: Arrays = {}  # what training goes on from, if anything
+        self._at_zero = progress.at_zero(config.loss_name, self._data["train"][3])
         self._schedule = schedules.code(str(config.schedule))
         self.intercept_share = _intercept_share(rows) if config.intercept else 0.0
 
@@ -150,7 +152,8 @@ class LinearProblem(RowProblem):
         """Writes the weights to begin with into the shared ones: zeros, or what is given."""
         for name in self.shared():
             shared[name][:] = 0
-        for name, array in (start or {}).items():
+        self._start = start or {}
+        for name, array in self._start.items():
             if len(array) != len(shared[name]):
                 raise DataError(
                     f"{self.name} needs {len(shared[name]):,} {name}, and what to go on from has "
@@ -260,6 +263,44 @@ class LinearProblem(RowProblem):
         """The objective, given the mean loss at the same weights."""
         weights = self.learned(shared)["weights"]
         return float(0.5 * self._l2 * float(kernels.squared_norm(weights)) + mean_loss)
+
+    def went_wrong(self, objective: float, best: float) -> bool:
+        """Whether an epoch undid too much of what was gained since the start."""
+        if not progress.went_wrong(objective, best, self._at_zero):
+            return False
+        return progress.went_wrong(objective, best, max(self._at_zero, self._at_start))
+
+    def has_risen(self, objective: float, best: float) -> bool:
+        """Whether an objective is above the best one so far, or that of zero weights."""
+        return progress.has_risen(objective, min(best, self._at_zero))
+
+    def learned_nothing(self, objective: float) -> bool:
+        """Whether it is next to that of zero weights, and values are large: else that is best."""
+        return objective > (1 - progress.LEAST) * self._at_zero and bool(self.hint)
+
+    @cached_property
+    def _at_start(self) -> float:
+        """The objective of what training goes on from; few need it, so it is found when asked."""
+        if not self._start:
+            return self._at_zero
+        arrays = {name: np.asarray(array, np.float32) for name, array in self._start.items()}
+        arrays["chosen"] = np.zeros(1, np.int64)
+        parts = [self.evaluate(arrays, "train", part) for part in range(self.parts("train"))]
+        return self.measured(arrays, {"train": np.sum(parts, axis=0)})["objective"]
+
+    @cached_property
+    def _largest(self) -> list[tuple[int, float]]:
+        return largest_columns(self._rows, column_sizes.NAMED)
+
+    @property
+    def advice(self) -> str:
+        """To scale the columns, the largest of which are named."""
+        return column_sizes.advice(self._largest, self._rows.index_base)
+
+    @property
+    def hint(self) -> str:
+        """The same, where values are large."""
+        return self.advice if column_sizes.are_large(self._largest) else ""
 
     def model(
         self, learned: Arrays, about: dict[str, Any], state: Arrays | None = None
