@@ -67,7 +67,7 @@ def train(
     Raises:
         OptionError: lists all the options that are out of range.
         DataError: data that cannot be learned from.
-        DivergenceError: the weights overflowed.
+        DivergenceError: the objective gets worse, or the weights overflow, however small the rate.
         WorkerError: a worker ended; its `result` has the model of the last finished epoch.
     """
     if isinstance(data, Ratings) or (

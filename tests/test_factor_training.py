@@ -16,7 +16,7 @@ import pytest
 
 import hogwild
 from hogwild.config import Config
-from hogwild.coordinator import RETRIES
+from hogwild.coordinator import HALVINGS
 from hogwild.data.ids import Ids
 from hogwild.data.synthetic_ratings import movielens
 from hogwild.problems.blocks import BANDS, Grid
@@ -626,7 +626,7 @@ def test_a_rate_too_large_is_halved_and_told_once(loss, eta0, workers):
     assert len(told) == len(result.notes) <= 1
     if loss == "squared":
         assert "the rate is too large: in epoch 1 the objective got worse" in result.notes[0]
-        assert result.state.eta0 in eta0 / 2.0 ** np.arange(1, RETRIES + 1)
+        assert result.state.eta0 in eta0 / 2.0 ** np.arange(1, HALVINGS + 1)
     assert [row["epoch"] for row in result.trace] == list(range(1, 26))
     usual = train(ratings, loss=loss, epochs=25)
     assert result.trace[-1]["objective"] < 1.1 * usual.trace[-1]["objective"]

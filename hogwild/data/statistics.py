@@ -193,6 +193,16 @@ def frequency(rows: Rows, sample: int = 2000) -> Frequency:
     return Frequency(order.astype(np.uint32), means, squares)
 
 
+def largest_columns(rows: Rows, most: int, sample: int = 2000) -> list[tuple[int, float]]:
+    """The columns whose values are the largest, and the mean size of these; of a few rows."""
+    at = _places(rows, _sampled_rows(rows, sample))
+    columns, where = np.unique(rows.indices[at], return_inverse=True)
+    sizes = np.abs(rows.values[at].astype(np.float64))
+    means = np.bincount(where, sizes, len(columns)) / np.bincount(where, minlength=len(columns))
+    order = np.argsort(-means, kind="stable")[:most]
+    return [(int(columns[place]), float(means[place])) for place in order]
+
+
 def _holders(rows: Rows) -> npt.NDArray[np.uint32]:
     """For each column, how many rows hold it."""
     holders = np.zeros(rows.columns, np.uint32)

@@ -3,6 +3,7 @@
 The intercept is not penalized. It learns like a column that holds a typical value of the data.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from hogwild.config import Config
 from hogwild.data.components import parts_apart
 from hogwild.data.rows import Labels, Rows
-from hogwild.data.statistics import Frequency, sharing
+from hogwild.data.statistics import Frequency, largest_columns, sharing
 from hogwild.errors import DataError
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.evaluate import comparer, evaluator, squared_norm
@@ -23,7 +24,7 @@ from hogwild.kernels.rows import gather_rows, renumber
 from hogwild.kernels.views import Clock, Fetching, Shape, Span, Stored, Task, task_of, view
 from hogwild.loops.shared import shared_loop
 from hogwild.loops.trying import trial_loop
-from hogwild.problems import fetching
+from hogwild.problems import column_sizes, fetching, progress
 from hogwild.problems.averages import Averages
 from hogwild.problems.linear_model import LinearModel
 from hogwild.problems.losses import LOSSES
@@ -55,7 +56,7 @@ class LinearProblem(RowProblem):
 
     work_name = "nonzeros"
     unit_name = "rows"
-    ours_alone = ("_given", "_sample", "notes")
+    ours_alone = ("_given", "_sample", "_start", "notes")
     width = 1
 
     def __init__(
@@ -101,10 +102,20 @@ class LinearProblem(RowProblem):
         self._weighted = self._sets["train"].weighted
         self._parameter = config.loss_value
         self.curvature = LOSSES[config.loss_name].curvature
+        self._start: Arrays = {}  # what training goes on from, if anything
+        self._at_zero = self._objective_at_zero()
         self.intercept_share = _intercept_share(rows) if config.intercept else 0.0
         self._solver = Sgd(config, self._weighted, self._parameter, self.intercept_share)
         self._averages = Averages(self.size, self.columns, rows.nonzeros, config.average)
         self.snapshots = self._averages.snapshots
+
+    def _objective_at_zero(self) -> float:
+        """The objective at zero weights; infinity for a loss that is 0 there and tells nothing."""
+        rows = self._sets["train"].view
+        nothing = rows._replace(ends=rows.begins)  # rows without columns: all scores are 0
+        span, zeros = view(Span, 0, self.units), np.zeros(1, np.float32)
+        total, _, _ = self._evaluator("train")(nothing, span, zeros, self._parameter)
+        return float(total) / self.units or math.inf
 
     def _narrowed(self, test: Rows) -> Rows:
         if test.columns > self.columns:
@@ -169,7 +180,8 @@ class LinearProblem(RowProblem):
         """Writes the weights to begin with into the shared ones: zeros, or what is given."""
         for name in self.shared():
             shared[name][:] = 0
-        for name, array in (_given_state(start) if start else {}).items():
+        self._start = _given_state(start) if start else {}
+        for name, array in self._start.items():
             if len(array) != len(shared[name]):
                 raise DataError(
                     f"{self.name} needs {len(shared[name]) - 1:,} weights, and what to go on from "
@@ -223,6 +235,10 @@ class LinearProblem(RowProblem):
         """The last weights, and not a mean of them."""
         return {"stored": shared["stored"]}
 
+    def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
+        """Goes back to a mean, where one was taken: the last weights may be far worse."""
+        shared["stored"][:] = learned["weights"]
+
     def state(self, shared: Arrays) -> Arrays:
         """What training can go on from: copies."""
         return {name: array.copy() for name, array in self.goes_on_from(shared).items()}
@@ -250,6 +266,44 @@ class LinearProblem(RowProblem):
         """The objective, given the mean loss at the same weights."""
         weights = self.learned(shared)["weights"][:-1]
         return float(0.5 * self._l2 * float(squared_norm(weights)) + mean_loss)
+
+    def went_wrong(self, objective: float, best: float) -> bool:
+        """Whether an epoch undid too much of what was gained since the start."""
+        if not progress.went_wrong(objective, best, self._at_zero):
+            return False
+        return progress.went_wrong(objective, best, max(self._at_zero, self._at_start))
+
+    def has_risen(self, objective: float, best: float) -> bool:
+        """Whether an objective is above the best one so far, or that of zero weights."""
+        return progress.has_risen(objective, min(best, self._at_zero))
+
+    def learned_nothing(self, objective: float) -> bool:
+        """Whether it is next to that of zero weights, and values are large: else that is best."""
+        return objective > (1 - progress.LEAST) * self._at_zero and bool(self.hint)
+
+    @cached_property
+    def _at_start(self) -> float:
+        """The objective of what training goes on from; few need it, so it is found when asked."""
+        if not self._start:
+            return self._at_zero
+        arrays = {name: np.asarray(array, np.float32) for name, array in self._start.items()}
+        arrays["chosen"] = np.zeros(1, np.int64)
+        parts = [self.evaluate(arrays, "train", part) for part in range(self.parts("train"))]
+        return self.measured(arrays, {"train": np.sum(parts, axis=0)})["objective"]
+
+    @cached_property
+    def _largest(self) -> list[tuple[int, float]]:
+        return largest_columns(self._given, column_sizes.NAMED)
+
+    @property
+    def advice(self) -> str:
+        """To scale the columns, the largest of which are named."""
+        return column_sizes.advice(self._largest, self._given.index_base)
+
+    @property
+    def hint(self) -> str:
+        """The same, where values are large."""
+        return self.advice if column_sizes.are_large(self._largest) else ""
 
     def model(
         self, learned: Arrays, about: dict[str, Any], state: Arrays | None = None
