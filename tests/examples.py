@@ -36,7 +36,7 @@ def random_rows(rows, kind="signs", seed=0):
     starts = np.concatenate([[0], np.cumsum(np.count_nonzero(X, axis=1))]).astype(np.uint64)
     columns = np.nonzero(X)[1].astype(np.uint32)
     targets = TARGETS[kind](score).astype(np.float32)
-    return view(RowView, starts, columns, X[X != 0], targets), X.astype(np.float64)
+    return view(RowView, starts[:-1], starts[1:], columns, X[X != 0], targets), X.astype(np.float64)
 
 
 def random_order(rows, seed=1):

@@ -92,7 +92,14 @@ def test_scores_against_numpy_with_columns_that_the_model_lacks():
     for known in (COLUMNS, 7, 0):
         out = np.full(LONG, np.nan, np.float32)
         weights = random_weights()[:known]
-        scores(rows.starts, rows.columns, rows.values, weights, np.float32(-0.5), out)
+        scores(
+            np.append(rows.begins, rows.ends[-1:]),
+            rows.columns,
+            rows.values,
+            weights,
+            np.float32(-0.5),
+            out,
+        )
         np.testing.assert_allclose(out, X[:, :known] @ weights.astype(float) - 0.5, 1e-5, 1e-6)
 
 

@@ -103,7 +103,7 @@ def test_more_nonzeros_than_32_bits_can_count(nonzeros):
         columns[begin : begin + 3] = some
         values[begin : begin + 3] = [1, 2, 3]
     values[[3, (nonzeros - 3) % 2**31, nonzeros - 4]] = np.nan
-    rows = view(RowView, starts, columns, values, np.array([1, 1, -1], np.float32))
+    rows = view(RowView, starts[:-1], starts[1:], columns, values, np.array([1, 1, -1], np.float32))
     stored = np.zeros(7, np.float32)
     order, plan = np.array([2, 0], np.uint32), plan_of(0.5, 0.0, share=0.0)
     total = learn(sgd("hinge", "constant", False), rows, order, plan, stored, (0, 2))
@@ -113,7 +113,7 @@ def test_more_nonzeros_than_32_bits_can_count(nonzeros):
     look = evaluator("hinge", "signs", False)
     assert look(rows, view(Span, 2, 3), stored, 0.0) == (0, 0, 0)
     out = np.zeros(1, np.float32)
-    scores(starts[2:], columns, values, stored[:-1], np.float32(0), out)
+    scores(starts[2:-1], starts[3:], columns, values, stored[:-1], np.float32(0), out)
     assert out[0] == -5
-    scores(starts, columns, values, stored[:-1], np.float32(0), out)
+    scores(starts[:-1], starts[1:], columns, values, stored[:-1], np.float32(0), out)
     assert out[0] == 5
