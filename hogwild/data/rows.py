@@ -143,8 +143,8 @@ class Rows:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows themselves: pointers, indices and values."""
-        return self.indptr.nbytes + self.indices.nbytes + self.values.nbytes
+        """Bytes of the rows themselves, or of a copy of a part: pointers, indices and values."""
+        return 8 * (len(self) + 1) + 8 * self.nonzeros
 
     @cached_property
     def labels(self) -> Labels:
