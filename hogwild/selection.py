@@ -80,6 +80,7 @@ def search(
     trace: PathLike | None = None,
     watcher: Watcher | None = None,
     labels: Labels | None = None,
+    sample_weight: Any = None,
     index_base: str | int = "auto",
     **options: Any,
 ) -> SearchResult:
@@ -95,8 +96,8 @@ def search(
         metric: what to judge by: loss, error, log_loss or auc; for a regression loss, rmse, mae,
             r2 or deviance.
         validate: rows (or their file) to judge by.
-        test, model, trace, watcher, labels, index_base: as for `hogwild.train`. The record of the
-            run has the rows of the table, too.
+        test, model, trace, watcher, labels, sample_weight, index_base: as for `hogwild.train`. The
+            record of the run has the rows of the table, too.
         **options: the fields of `hogwild.Config`. Those that are numbers of the model (l2, l1,
             eta0, ...) may be lists, or text such as 1e-6:1e-2:9: from, to, and how many. Limits
             such as `epochs` and `time_limit` are those of each training.
@@ -112,7 +113,7 @@ def search(
     """
     plan = plan_of(options, folds, validate is not None)
     check_files({"model": model, "trace": trace}, (data, test, validate))
-    rows, tests, judges = row_sets(data, test, validate, index_base)
+    rows, tests, judges = row_sets(data, test, validate, index_base, sample_weight)
     found = _Search(rows, judges, labels, folds, metric, plan, watcher or Watcher())
     if model is not None:
         check_room(model, found.problem_of(rows, plan.configs[0]))

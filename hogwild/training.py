@@ -14,6 +14,7 @@ from hogwild.data.files import load
 from hogwild.data.ratings import Ratings
 from hogwild.data.ratings_files import load_ratings, named_as_ratings
 from hogwild.data.rows import Labels, Rows, check_same_base
+from hogwild.data.weights import load_weights
 from hogwild.errors import DataError, HogwildError, OptionError, WorkerError
 from hogwild.paths import PathLike, check_apart, check_output, check_space
 from hogwild.problems.factor_model import FactorModel
@@ -35,6 +36,7 @@ def train(
     watcher: Watcher | None = None,
     start: State | FactorModel | None = None,
     labels: Labels | None = None,
+    sample_weight: Any = None,
     index_base: str | int = "auto",
     columns: Any = None,
     duplicates: str = "keep",
@@ -54,6 +56,7 @@ def train(
         start: the `state` of an earlier result, to go on from; or a factor model: users and items
             that it does not know begin anew.
         labels: the negative and the positive label, where the data has only one of them.
+        sample_weight: a weight for each row of the data: an array, or a file with a number a line.
         index_base: the number of the first column, where `data` is a file of text; see `load`.
         columns: which columns of a file of ratings to read; see `load_ratings`.
         duplicates: what to do with several ratings of an item by a user; see `Ratings`.
@@ -75,10 +78,11 @@ def train(
     ):
         options = {"task": "mf"} | options
     config = Config.of(options)
-    check_files({"model": model, "trace": trace}, (data, test, validate))
+    check_files({"model": model, "trace": trace}, (data, test, validate, sample_weight))
     more: dict[str, Any] = {}
     if config.family == "factors":
-        _refuse({"labels": labels, "validate": validate is not None}, config.task)
+        given = {"validate": validate is not None, "sample_weight": sample_weight is not None}
+        _refuse({"labels": labels} | given, config.task)
     elif validate is not None:
         check_judge(config)
     tests: Any
@@ -86,6 +90,7 @@ def train(
     if config.family == "factors":
         tests = None if test is None else _test_ratings(test, columns, duplicates)
     else:
+        trained = weighted(trained, sample_weight)
         tests = _others(test, trained, "test on")
         more = {"labels": labels, "validate": _others(validate, trained, "judge by")}
     problem: Problem = PROBLEMS[config.family](trained, tests, config, **more)
@@ -174,10 +179,10 @@ def _test_ratings(test: Any, columns: Any, duplicates: str) -> Ratings:
 
 
 def row_sets(
-    data: Any, test: Any, validate: Any, index_base: str | int
+    data: Any, test: Any, validate: Any, index_base: str | int, sample_weight: Any = None
 ) -> tuple[Rows, Rows | None, Rows | None]:
     """Rows to learn from, to test on and to judge by; loaded where they are names of files."""
-    rows = _loaded_rows(data, index_base)
+    rows = weighted(_loaded_rows(data, index_base), sample_weight)
     return rows, _others(test, rows, "test on"), _others(validate, rows, "judge by")
 
 
@@ -191,6 +196,15 @@ def _others(given: Any, rows: Rows, purpose: str) -> Rows | None:
     if not len(others):
         raise DataError(f"{others.name} has no rows to {purpose}")
     return others
+
+
+def weighted(rows: Rows, sample_weight: Any) -> Rows:
+    """The rows with weights from an array or a file, if any are given."""
+    if sample_weight is None:
+        return rows
+    if isinstance(sample_weight, str | os.PathLike):
+        sample_weight = load_weights(sample_weight)
+    return rows.weighted(sample_weight)
 
 
 def check_judge(config: Config) -> None:

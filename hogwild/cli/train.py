@@ -49,6 +49,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="what to judge by, with --folds or several values of an option: loss, error, auc, ... "
         "[loss]",
     )
+    parser.add_argument(
+        "--sample-weight", metavar="FILE", help="weights of the rows of DATA: a number a line"
+    )
     parser.add_argument("--model", metavar="OUT", help="where to save the model")
     parser.add_argument("--trace", metavar="FILE", help="where to save the record, as JSON lines")
     parser.add_argument("--json", action="store_true", help="print the record, as JSON lines")
@@ -67,6 +70,7 @@ def run(parsed: argparse.Namespace) -> int:
     common = {
         "test": parsed.test,
         "validate": parsed.validate,
+        "sample_weight": parsed.sample_weight,
         "model": parsed.model,
         "trace": parsed.trace,
         "watcher": display,
@@ -101,14 +105,17 @@ def _check(parsed: argparse.Namespace) -> None:
     checks: list[Callable[[], object]] = [
         partial(check_options, options, parsed.folds, parsed.validate is not None, parsed.metric),
         *(partial(check_output, path) for path in named.values() if path),
-        partial(check_apart, named, [parsed.data, parsed.test, parsed.validate]),
+        partial(
+            check_apart, named, [parsed.data, parsed.test, parsed.validate, parsed.sample_weight]
+        ),
     ]
     for check in checks:
         try:
             check()
         except OptionError as problem:
             problems.append(str(problem))
-    for name, path in (("test", parsed.test), ("validate", parsed.validate)):
+    for name in ("test", "validate", "sample_weight"):
+        path = getattr(parsed, name)
         if path and not Path(path).exists():
             problems.append(f"{name}: there is no file {path}")
     if parsed.json and parsed.quiet:
