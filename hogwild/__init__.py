@@ -28,8 +28,7 @@ if TYPE_CHECKING:
         OptionError,
         WorkerError,
     )
-    from hogwild.estimators import HogwildClassifier
-    from hogwild.factorization import MatrixFactorization
+    from hogwild.estimators import HogwildClassifier, HogwildRegressor, MatrixFactorization
     from hogwild.parallel.pool import close_pool
     from hogwild.problems.factor_model import FactorModel
     from hogwild.problems.linear_model import LinearModel
@@ -56,7 +55,8 @@ _HOMES = {
     "OptionError": "errors",
     "WorkerError": "errors",
     "HogwildClassifier": "estimators",
-    "MatrixFactorization": "factorization",
+    "HogwildRegressor": "estimators",
+    "MatrixFactorization": "estimators",
     "close_pool": "parallel.pool",
     "FactorModel": "problems.factor_model",
     "LinearModel": "problems.linear_model",
@@ -71,6 +71,7 @@ __all__ = [
     "FactorModel",
     "HogwildClassifier",
     "HogwildError",
+    "HogwildRegressor",
     "HogwildWarning",
     "LinearModel",
     "MatrixFactorization",
