@@ -28,8 +28,7 @@ if TYPE_CHECKING:
         OptionError,
         WorkerError,
     )
-    from hogwild.estimators import HogwildClassifier
-    from hogwild.factorization import MatrixFactorization
+    from hogwild.estimators import HogwildClassifier, HogwildRegressor, MatrixFactorization
     from hogwild.grids import logspace
     from hogwild.parallel.pool import close_pool
     from hogwild.problems.factor_model import FactorModel
@@ -58,7 +57,8 @@ _HOMES = {
     "OptionError": "errors",
     "WorkerError": "errors",
     "HogwildClassifier": "estimators",
-    "MatrixFactorization": "factorization",
+    "HogwildRegressor": "estimators",
+    "MatrixFactorization": "estimators",
     "logspace": "grids",
     "close_pool": "parallel.pool",
     "FactorModel": "problems.factor_model",
@@ -76,6 +76,7 @@ __all__ = [
     "FactorModel",
     "HogwildClassifier",
     "HogwildError",
+    "HogwildRegressor",
     "HogwildWarning",
     "LinearModel",
     "MatrixFactorization",

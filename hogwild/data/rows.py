@@ -360,7 +360,7 @@ def _row_values(values: npt.NDArray[Any], rows: Rows, name: str) -> npt.NDArray[
     at = first_bad_value(frozen)
     if at < len(frozen):
         given = values[at]
-        reason = "is too large for float32" if np.isfinite(given) else "is not finite"
+        reason = "is too large for float32" if np.isfinite(given) else "is NaN or infinite"
         raise DataError(
             f"{name}: the value {given} in row {_row_of(at, rows) + 1}, "
             f"column {int(rows.indices[at])}, {reason}"
@@ -397,7 +397,7 @@ def _weights(given: Any, rows: int, name: str) -> npt.NDArray[np.float32] | None
             "not negative"
         )
     if rows and not frozen.any():
-        raise DataError(f"{name}: the weights of all rows are 0; some row must count")
+        raise DataError(f"{name}: all sample weights are zero; give some row a weight above 0")
     frozen.flags.writeable = False
     return frozen
 

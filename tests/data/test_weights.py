@@ -127,4 +127,4 @@ def test_on_the_command_line(tmp_path):
     assert hogwild.load_model(tmp_path / "m.hog").weights.tobytes() == expected.tobytes()
     wrong = train("--sample-weight", "none.txt")
     assert wrong.returncode == 2
-    assert "sample_weight: there is no file none.txt" in wrong.stderr
+    assert "--sample-weight: there is no file none.txt" in wrong.stderr

@@ -1,13 +1,11 @@
-"""MatrixFactorization: learns, goes on learning, and is at home in scikit-learn and without it."""
+"""MatrixFactorization: learns, goes on learning, and is at home in scikit-learn."""
 
 import pickle
-import subprocess
-import sys
-import textwrap
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import hogwild
 from hogwild import MatrixFactorization
@@ -306,39 +304,8 @@ def test_text_ids_survive_it_all(tmp_path: Any) -> None:
 
 
 def test_scikit_learns_tools() -> None:
-    pytest.importorskip("sklearn")
-    from sklearn.base import clone
-
     learner = MatrixFactorization(5, l2=0.1, random_state=3)
     copied = clone(learner)
     assert copied.get_params() == learner.get_params()
     assert copied.set_params(rank=6).rank == 6
     assert "l2=0.1" in repr(learner)
-
-
-WITHOUT = """
-    import sys
-    sys.modules["sklearn"] = None
-    from hogwild import MatrixFactorization
-    learner = MatrixFactorization(3).set_params(epochs=2)
-    assert learner.get_params()["epochs"] == 2
-    learner.fit([1, 2, 1], ["a", "b", "b"], [1, 2, 3])
-    print(learner.recommend(2)[0].tolist())
-    try:
-        MatrixFactorization().predict([1], [1])
-    except ValueError as problem:
-        print(problem)
-"""
-
-
-def test_without_scikit_learn() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(WITHOUT)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.stderr, done.returncode) == ("", 0)
-    assert done.stdout.splitlines()[0] == "['a']"
-    assert "not fitted yet" in done.stdout

@@ -4,11 +4,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from hogwild.data.ids import Ids
 from hogwild.data.ratings import Ratings
 from hogwild.errors import DataError
-from hogwild.estimators import BaseEstimator, NotFittedError, named_as_in, seed_from, workers_of
+from hogwild.estimators.parameters import named_as_in, seed_from, tol_of, workers_of
 from hogwild.problems.factor_model import FactorModel
 from hogwild.trace import Row
 from hogwild.training import train
@@ -19,7 +21,7 @@ Floats = npt.NDArray[np.float32]
 Ranking = tuple[npt.NDArray[Any], Floats]
 
 
-class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
+class MatrixFactorization(BaseEstimator):
     """Factors of users and items, learned from ratings by stochastic gradient descent.
 
     Wherever ratings are taken, these are `hogwild.Ratings`, or what they are made from: users,
@@ -132,7 +134,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
         options = self.get_params(deep=False)
         options["workers"] = None if self.n_jobs is None else workers_of(self.n_jobs)
         options["seed"] = seed_from(self.random_state)
-        options["tol"] = 0.0 if self.tol is None else self.tol
+        options["tol"] = tol_of(self.tol)
         for name in NAMES.values():
             del options[name]
         result = named_as_in(
@@ -183,8 +185,7 @@ class MatrixFactorization(BaseEstimator):  # type: ignore[misc]
         return -float(self._fitted().evaluate(_ratings(users, items, values))["rmse"])
 
     def _fitted(self) -> FactorModel:
-        if not hasattr(self, "model_"):
-            raise NotFittedError("this MatrixFactorization is not fitted yet; call fit first")
+        check_is_fitted(self, "model_")
         return self.model_
 
 
