@@ -75,12 +75,6 @@ def strategy_names(task: str | None = None) -> list[str]:
     return _of_family({"linear": rows, "factors": blocks}, task)
 
 
-def _deterministic(strategy: str) -> bool:
-    from hogwild.loops.strategies import AUTO, STRATEGIES
-
-    return strategy == AUTO or STRATEGIES[strategy].deterministic
-
-
 def _of_family(names: dict[str, list[str]], task: str | None) -> list[str]:
     """The names that a task takes, or all of them."""
     return names[TASKS[task].family] if task else list(dict.fromkeys(chain(*names.values())))
@@ -259,7 +253,9 @@ class Config:
             if (problem := self._problem(known, getattr(self, known.name)))
         }
         misplaced = [] if "task" in found else self._misplaced(set(found))
-        return [*found.values(), *misplaced, *([] if found else self._conflicts())]
+        from hogwild.problems.needs import unmet
+
+        return [*found.values(), *misplaced, *([] if found else unmet(self))]
 
     def _problem(self, known: "dataclasses.Field[Any]", value: Any) -> str | None:
         """What is wrong with the value of an option, if anything is."""
@@ -295,42 +291,6 @@ class Config:
             and known.name not in wrong
             and getattr(self, known.name) != known.default
         ]
-
-    def _conflicts(self) -> list[str]:
-        """What is wrong with options that are well-formed, each of them."""
-        found = []
-        if self.target is not None and self.objective_every == 0:
-            found.append("target: it needs an objective_every of 1 or more to be noticed")
-        if self.early_stopping is not None and self.objective_every != 1:
-            found.append("early_stopping: it needs an objective_every of 1")
-        if self.beta is not None and self.schedule not in ("backoff", "adaptive"):
-            found.append("beta: only the schedules backoff and adaptive have one; leave it out")
-        if self.batch is not None and self.strategy != "minibatch":
-            found.append("batch: only the strategy minibatch has one; leave it out")
-        elif self.batch is not None and self.batch % 8:
-            found.append(f"batch: it must be a multiple of 8, not {self.batch}")
-        if self.deterministic and not _deterministic(self.strategy):
-            found.append(
-                f"deterministic: the strategy {self.strategy} depends on who comes first; leave it "
-                "out"
-            )
-        found += self._loss_conflicts()
-        if self.loss_name == "kl" and self.biases:
-            found.append("biases: scores of the loss kl are products of factors only; leave it out")
-        if self.bias_l2 is not None and not self.has_biases:
-            found.append("bias_l2: there are no biases to penalise; leave it out")
-        return found
-
-    def _loss_conflicts(self) -> list[str]:
-        """Parameters of losses that this loss does not have, and class weights without classes."""
-        found = []
-        own = self.loss_parameter
-        for name in ("epsilon", "quantile"):
-            if getattr(self, name) is not None and (own is None or own.option != name):
-                found.append(f"{name}: the loss {self.loss_name} has none; leave it out")
-        if self.class_weight is not None and "signs" not in TASKS[self.task].kinds:
-            found.append(f"class_weight: the task {self.task} has no classes; leave it out")
-        return found
 
     @property
     def loss_parameter(self) -> "Parameter | None":

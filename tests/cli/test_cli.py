@@ -200,7 +200,7 @@ def test_a_pipe_that_closes_early_is_no_traceback(folder: Path) -> None:
         (["train", "train.svm", "--l2", "-1", "--eta0", "0"], 2, "--l2: must be at least 0"),
         (["train", "train.svm", "--l2", "-1", "--eta0", "0"], 2, "--eta0: must be above 0"),
         (["train", "train.svm", "--loss", "h"], 2, "--loss: 'h' is not one of hinge, squared"),
-        (["train", "train.svm", "--beta", "0.5"], 2, "--beta: only the schedules backoff"),
+        (["train", "train.svm", "--beta", "0.5"], 2, "--beta: it needs the schedule backoff"),
         (["train", "train.svm", "--model", "no/m.hog"], 2, "there is no folder"),
         (["train", "train.svm", "--model", "."], 2, ". is a folder"),
         (["train", "train.svm", "--json", "--quiet"], 2, "choose one"),
