@@ -61,12 +61,12 @@ def test_a_missed_demand_ends_with_1_and_is_named(capsys: pytest.CaptureFixture[
 
 def test_an_epoch_is_timed_alone_in_a_run_and_in_scikit_learn(rows: Rows) -> None:
     data = speed.Data(rows)
-    for loss in ("hinge", "squared"):
-        kernel, train = speed.epochs(data, loss)
-        assert kernel.other == train.other and train.ours > 0
-        assert kernel.least == train.least == speed.LEAST_EPOCH[loss]
+    kernel, train = speed.epochs(data, "hinge")
+    assert kernel.other == train.other and train.ours > 0
+    assert kernel.least == train.least == speed.LEAST_EPOCH["hinge"]
+    assert speed.regression(data).least == speed.LEAST_REGRESSION
     assert speed.cached(data, "some", "hinge").measured == "hinge, train, some"
-    assert speed.weighted(rows).beside == "no weights"
+    assert speed.weighted(rows, "hinge").beside == "no weights"
 
 
 def test_both_orders_visit_every_row_and_end_alike(
