@@ -13,6 +13,7 @@ from hogwild.kernels import evaluate as kernels
 from hogwild.kernels.views import Span, view
 from hogwild.paths import PathLike
 from hogwild.problems.losses import LOSSES
+from hogwild.problems.penalties import Penalty
 from hogwild.problems.sets import Set
 from hogwild.problems.targets import Target, TwoClasses, target_from
 
@@ -58,6 +59,11 @@ class LinearModel:
         """The labels, where the target is one of a few."""
         return self.target.labels
 
+    @property
+    def penalty(self) -> Penalty:
+        """The penalty that it was trained with."""
+        return Penalty.of(self.about.get("options", {}))
+
     def __repr__(self) -> str:
         labels = f", labels {self.labels}" if self.labels else ""
         return f"<LinearModel {self.loss}, {len(self.weights):,} columns{labels}>"
@@ -96,8 +102,7 @@ class LinearModel:
         weights: npt.NDArray[Any] = np.append(self.weights, np.float32(self.intercept))
         look = kernels.evaluator(self.loss, self.target.kind, data.weighted)
         loss, _, _ = look(data.view, view(Span, 0, len(rows)), weights, self.parameter)
-        penalty = 0.5 * self.about.get("options", {}).get("l2", 0.0)
-        objective = penalty * float(kernels.squared_norm(self.weights)) + loss / data.weight
+        objective = self.penalty.value(self.weights) + loss / data.weight
         scores = self.decision_function(rows).astype(np.float64)
         targets = self.target.of(rows).astype(np.float64)
         counted = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
