@@ -30,10 +30,13 @@ TASKS = {
     "regression": Task("squared", "linear", ("numbers", "counts")),
     "mf": Task("squared", "factors", ()),
 }
+ADAPTIVE = "adaptive"  # the schedule with a rate for each weight, or for each row of factors
 DEFAULTS: dict[str, dict[str, Any]] = {
     "linear": {"l2": 1e-4, "schedule": "inverse"},
-    "factors": {"schedule": "adaptive"},
+    "factors": {"schedule": ADAPTIVE},
 }
+# Of linear models with an L1 penalty
+DEFAULTS_L1: dict[str, Any] = {"l2": 0.0, "schedule": ADAPTIVE}
 BACKENDS = ("process", "thread")
 MOST_WORKERS = 1024
 MOST_FACTORS = 4096
@@ -55,7 +58,8 @@ def loss_names(task: str | None = None) -> list[str]:
 def schedule_names(task: str | None = None) -> list[str]:
     from hogwild.problems.schedules import EPOCH_SCHEDULES, SCHEDULES
 
-    return _of_family({"linear": list(SCHEDULES), "factors": list(EPOCH_SCHEDULES)}, task)
+    linear = [*SCHEDULES, ADAPTIVE]
+    return _of_family({"linear": linear, "factors": list(EPOCH_SCHEDULES)}, task)
 
 
 def strategy_names(task: str | None = None) -> list[str]:
@@ -129,9 +133,12 @@ class Config:
     )
     l2: float | None = option(
         None,
-        "weight of the penalty l2/2 * |w|^2 [1e-4; of factors, "
+        "weight of the penalty l2/2 * |w|^2 [1e-4, with --l1 0; of factors, "
         "by the spread of the ratings and how many there are of a user and an item]",
         least=0,
+    )
+    l1: float = option(
+        0.0, "weight of the penalty l1 * |w|_1, which makes many weights zero", least=0
     )
     intercept: bool = option(True, "learn an intercept, which is not penalised", family="linear")
     rank: int = option(
@@ -143,9 +150,6 @@ class Config:
         family="factors",
     )
     bias_l2: float | None = option(None, "l2 of the biases [0.02]", family="factors", least=0)
-    l1: float = option(
-        0.0, "weight of the penalty l1 * |w|_1 on factors", family="factors", least=0
-    )
     weighted: bool = option(
         True,
         "weigh the penalty of a user or an item by the number of its ratings",
@@ -190,7 +194,9 @@ class Config:
     )
     backend: str = option("process", "what the workers are", choices=lambda: list(BACKENDS))
     schedule: str | None = option(
-        None, "how the rate goes down [inverse; for mf, adaptive]", choices=schedule_names
+        None,
+        "how the rate goes down [inverse; with --l1 and for mf, adaptive]",
+        choices=schedule_names,
     )
     eta0: float | None = option(
         None, "the first rate [found on a few rows; for mf, by the size of the ratings]", above=0
@@ -204,7 +210,7 @@ class Config:
     )
     average: bool = option(
         True,
-        "take a mean of the weights over the last epoch where that is better",
+        "take a mean of the weights over the last epoch where that is better; never with --l1",
         family="linear",
     )
     objective_every: int = option(
@@ -213,7 +219,8 @@ class Config:
     seed: int = option(0, "seed of all that is random", least=0, most=2**63 - 1)
 
     def __post_init__(self) -> None:
-        for name, value in DEFAULTS.get(self.family, {}).items():
+        defaults = DEFAULTS_L1 if self.zeroes else DEFAULTS.get(self.family, {})
+        for name, value in defaults.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
 
@@ -261,7 +268,8 @@ class Config:
             found.append("target: it needs an objective_every of 1 or more to be noticed")
         if self.early_stopping is not None and self.objective_every != 1:
             found.append("early_stopping: it needs an objective_every of 1")
-        if self.beta is not None and self.schedule not in ("backoff", "adaptive"):
+        found += self._penalty_conflicts()
+        if self.beta is not None and self.schedule not in ("backoff", ADAPTIVE):
             found.append("beta: only the schedules backoff and adaptive have one; leave it out")
         if self.batch is not None and self.strategy != "minibatch":
             found.append("batch: only the strategy minibatch has one; leave it out")
@@ -277,6 +285,27 @@ class Config:
             found.append("biases: scores of the loss kl are products of factors only; leave it out")
         if self.bias_l2 is not None and not self.has_biases:
             found.append("bias_l2: there are no biases to penalise; leave it out")
+        return found
+
+    def _penalty_conflicts(self) -> list[str]:
+        """What an L1 penalty on the weights of a linear model does not go with."""
+        from hogwild.loops.strategies import AUTO, STRATEGIES
+
+        if self.family != "linear":
+            return []
+        if not self.zeroes:
+            needs = "schedule: for a linear model, adaptive needs an l1 above 0; leave it out"
+            return [needs] if self.schedule == ADAPTIVE else []
+        found = []
+        if self.schedule != ADAPTIVE:
+            found.append(f"schedule: l1 needs adaptive, not {self.schedule}; leave it out")
+        elif self.beta is not None:
+            found.append("beta: with l1 rates go down by themselves; leave it out")
+        if self.strategy != AUTO and STRATEGIES[self.strategy].averages:
+            able = ", ".join(n for n, s in STRATEGIES.items() if s.rows and not s.averages)
+            found.append(
+                f"strategy: l1 needs one that takes no means of weights, which are not zero: {able}"
+            )
         return found
 
     def _loss_conflicts(self) -> list[str]:
@@ -317,6 +346,11 @@ class Config:
     def loss_name(self) -> str:
         """The loss, the task's own where none was named."""
         return self.loss or TASKS[self.task].loss
+
+    @property
+    def zeroes(self) -> bool:
+        """Whether weights of a linear model are to be zero, for an L1 penalty."""
+        return self.family == "linear" and isinstance(self.l1, numbers.Real) and self.l1 > 0
 
     @property
     def has_biases(self) -> bool:

@@ -26,6 +26,7 @@ class Strategy:
     """A strategy, in a line; its workers; whether the result depends on how many there are.
 
     `loses`: whether an addition may get lost where two workers make one at the same time.
+    `averages`: whether means of the workers' weights are taken.
     """
 
     summary: str
@@ -33,6 +34,7 @@ class Strategy:
     blocks: type[Worker] | None = None
     deterministic: bool = False
     loses: bool = False
+    averages: bool = False
 
     def workers(self, problem: Problem) -> type[Worker]:
         """The kind of worker for this problem."""
@@ -64,8 +66,12 @@ STRATEGIES: dict[str, Strategy] = {
     ),
     "locked": Strategy("a lock for every column that an update touches", LockedWorker),
     "roundrobin": Strategy("workers write in turn", RoundRobinWorker),
-    "averaged": Strategy("workers train alone; their weights are averaged", AveragedWorker),
-    "mixed": Strategy("as averaged, but all go on from the mean after every epoch", MixedWorker),
+    "averaged": Strategy(
+        "workers train alone; their weights are averaged", AveragedWorker, averages=True
+    ),
+    "mixed": Strategy(
+        "as averaged, but all go on from the mean after every epoch", MixedWorker, averages=True
+    ),
     "minibatch": Strategy(
         "the gradient of a batch of rows, computed in parallel, makes one step",
         MinibatchWorker,

@@ -81,6 +81,8 @@ class LinearProblem(RowProblem):
             for shown in self.target.shown
             for data in ("train", "test")
         )
+        if config.zeroes:
+            self.shown += (Shown("nonzero_weights", "non-zero", ",d"),)
         self._mean_length = max(1.0, rows.nonzeros / len(rows))
         self.chunk = max(1, int(CHUNK_NONZEROS / self._mean_length))
         self._lines = _lines(rows)
@@ -232,6 +234,7 @@ class LinearProblem(RowProblem):
             weight = self._sets[data].weight
             errors = self.target.measured(float(first) / weight, float(second) / weight)
             found |= {f"{data}_{name}": error for name, error in errors.items()}
+        found["nonzero_weights"] = int(np.count_nonzero(self.learned(shared)["weights"][:-1]))
         return found
 
     def online(self, shared: Arrays, mean_loss: float) -> float:
