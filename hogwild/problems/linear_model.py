@@ -17,6 +17,8 @@ from hogwild.problems.penalties import Penalty
 from hogwild.problems.sets import Set
 from hogwild.problems.targets import Target, TwoClasses, target_from
 
+SPARSE = 2  # times as many weights as are not zero, and a file has their columns beside them
+
 
 class LinearModel:
     """A trained linear model.
@@ -120,13 +122,20 @@ class LinearModel:
             "index_base": self.index_base,
             "about": self.about,
         } | self.target.about()
-        model_file.write(path, about, {"weights": self.weights})
+        nonzero = np.flatnonzero(self.weights.view(np.uint32))
+        if SPARSE * len(nonzero) >= len(self.weights):
+            model_file.write(path, about, {"weights": self.weights})
+            return
+        about["columns"] = len(self.weights)
+        arrays: model_file.Arrays = {"values": self.weights[nonzero]}
+        arrays["indices"] = nonzero.astype(np.uint32)
+        model_file.write(path, about, arrays, version=2)
 
     @classmethod
     def from_file(cls, about: dict[str, Any], arrays: model_file.Arrays) -> "LinearModel":
         """The model that `save` wrote."""
         return cls(
-            arrays["weights"],
+            _weights_of(about, arrays),
             about["intercept"],
             target_from(about),
             about["loss"],
@@ -156,3 +165,12 @@ class LinearModel:
                 stacklevel=3,
             )
         return X
+
+
+def _weights_of(about: dict[str, Any], arrays: model_file.Arrays) -> npt.NDArray[np.float32]:
+    """All weights, of which a file may have only those that are not zero."""
+    if "weights" in arrays:
+        return arrays["weights"]
+    weights = np.zeros(about["columns"], np.float32)
+    weights[arrays["indices"]] = arrays["values"]
+    return weights
