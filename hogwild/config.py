@@ -31,10 +31,13 @@ TASKS = {
     "regression": Task("squared", "linear", ("numbers", "counts")),
     "mf": Task("squared", "factors", ()),
 }
+ADAPTIVE = "adaptive"  # the schedule with a rate for each weight, or for each row of factors
 DEFAULTS: dict[str, dict[str, Any]] = {
     "linear": {"l2": 1e-4, "schedule": "inverse"},
-    "factors": {"schedule": "adaptive"},
+    "factors": {"schedule": ADAPTIVE},
 }
+# Of linear models with an L1 penalty
+DEFAULTS_L1: dict[str, Any] = {"l2": 0.0, "schedule": ADAPTIVE}
 BACKENDS = ("process", "thread")
 MOST_WORKERS = 1024
 MOST_FACTORS = 4096
@@ -64,7 +67,8 @@ def loss_names(task: str | None = None) -> list[str]:
 def schedule_names(task: str | None = None) -> list[str]:
     from hogwild.problems.schedules import EPOCH_SCHEDULES, SCHEDULES
 
-    return _of_family({"linear": list(SCHEDULES), "factors": list(EPOCH_SCHEDULES)}, task)
+    linear = [*SCHEDULES, ADAPTIVE]
+    return _of_family({"linear": linear, "factors": list(EPOCH_SCHEDULES)}, task)
 
 
 def strategy_names(task: str | None = None) -> list[str]:
@@ -139,10 +143,13 @@ class Config:
     )
     l2: float | None = option(
         None,
-        "weight of the penalty l2/2 * |w|^2 [1e-4; of factors, "
+        "weight of the penalty l2/2 * |w|^2 [1e-4, with --l1 0; of factors, "
         "by the spread of the ratings and how many there are of a user and an item]",
         least=0,
         searched=True,
+    )
+    l1: float = option(
+        0.0, "weight of the penalty l1 * |w|_1, which makes many weights zero", least=0
     )
     intercept: bool = option(True, "learn an intercept, which is not penalised", family="linear")
     rank: int = option(
@@ -154,9 +161,6 @@ class Config:
         family="factors",
     )
     bias_l2: float | None = option(None, "l2 of the biases [0.02]", family="factors", least=0)
-    l1: float = option(
-        0.0, "weight of the penalty l1 * |w|_1 on factors", family="factors", least=0, searched=True
-    )
     weighted: bool = option(
         True,
         "weigh the penalty of a user or an item by the number of its ratings",
@@ -204,7 +208,9 @@ class Config:
     )
     backend: str = option("process", "what the workers are", choices=backend_names)
     schedule: str | None = option(
-        None, "how the rate goes down [inverse; for mf, adaptive]", choices=schedule_names
+        None,
+        "how the rate goes down [inverse; with --l1 and for mf, adaptive]",
+        choices=schedule_names,
     )
     eta0: float | None = option(
         None,
@@ -221,7 +227,7 @@ class Config:
     )
     average: bool = option(
         True,
-        "take a mean of the weights over the last epoch where that is better",
+        "take a mean of the weights over the last epoch where that is better; never with --l1",
         family="linear",
     )
     objective_every: int = option(
@@ -230,7 +236,8 @@ class Config:
     seed: int = option(0, "seed of all that is random", least=0, most=2**63 - 1)
 
     def __post_init__(self) -> None:
-        for name, value in DEFAULTS.get(self.family, {}).items():
+        defaults = DEFAULTS_L1 if self.zeroes else DEFAULTS.get(self.family, {})
+        for name, value in defaults.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
 
@@ -323,6 +330,11 @@ class Config:
     def loss_name(self) -> str:
         """The loss, the task's own where none was named."""
         return self.loss or TASKS[self.task].loss
+
+    @property
+    def zeroes(self) -> bool:
+        """Whether weights of a linear model are to be zero, for an L1 penalty."""
+        return self.family == "linear" and isinstance(self.l1, numbers.Real) and self.l1 > 0
 
     @property
     def has_biases(self) -> bool:

@@ -23,7 +23,7 @@ from hogwild.machine import usable_cores
 from hogwild.parallel import pool, processes
 from hogwild.parallel.memory import Arrays, private_arrays
 from hogwild.parallel.team import Alone, Control, Team, Threads, Tick
-from hogwild.problems.problem import Problem, Share
+from hogwild.problems.problem import Now, Problem, Share
 from hogwild.trace import Row, Stopwatch
 from hogwild.trace import header as trace_header
 
@@ -317,24 +317,24 @@ class Run:
         done = self._done + self._control.steps()
         at_end = bool(problem.snapshots) and (share.end == 1 or stopped)
         moments = self._control.moments() if at_end else None
-        scale = self._scale(done, share.eta0)
+        now = self._now(done, share.eta0)
         if problem.finishes_together:
             # In as many parts for any number of workers: sums are to be the same
-            answers = self._do("finish", _nothing, scale, moments, FINISHED_PARTS)
+            answers = self._do("finish", _nothing, now, moments, FINISHED_PARTS)
             found = list(chain.from_iterable(answers))
             if stopped:
                 self._control.stop()
         else:
-            found = [problem.finish(self._shared, scale, moments, 0, 1)]
+            found = [problem.finish(self._shared, now, moments, 0, 1)]
         if moments is not None:
             first = share.epoch == 1
             problem.choose(self._shared, np.sum(found, axis=0), first, self._threads)
         self._done = done
 
-    def _scale(self, done: int, eta0: float) -> float:
-        """What the present weights will be multiplied by."""
+    def _now(self, done: int, eta0: float) -> Now:
+        """After so many steps, as the weights count them."""
         each = self._own_time
-        return self.problem.scale(done // each, self._done // each, eta0)
+        return Now(done // each, self._done // each, eta0)
 
     def _count_time(self, answers: list[Learned]) -> None:
         """Adds to where the time of the epoch went, for each worker on average."""
@@ -367,7 +367,7 @@ class Run:
         least = LEAST_HURRIED if hurried else LEAST_SCALE
         parts = 1
         while parts < units:
-            if self._scale(self._done + -(-units // parts), eta0) >= least:
+            if self.problem.scale(self._now(self._done + -(-units // parts), eta0)) >= least:
                 break
             parts *= 2
         return parts

@@ -205,4 +205,6 @@ def _formatted(value: float | None, form: str, width: int) -> str:
         return f"{'-':>{width}}"
     if form == "percent":
         return f"{100 * value:>{width - 2}.2f} %"
+    if form.endswith("d"):
+        return f"{value:{width}{form}}"
     return f"{value:{width}{form}}" if abs(value) < 1e4 else f"{value:{width}.4e}"

@@ -56,7 +56,7 @@ def _show_ratings(found: dict[str, Any], model: "FactorModel") -> None:
 def _show(found: dict[str, Any], model: "LinearModel") -> None:
     log_loss, auc = found["log_loss"], found["auc"]
     print(f"rows       {found['rows']:,}")
-    print(f"objective  {found['objective']:.6f}   ({model.loss} loss, with its l2 penalty)")
+    print(f"objective  {found['objective']:.6f}   ({model.loss} loss, {model.penalty})")
     print(f"error      {100 * found['error']:.3f} %")
     no_odds = "-   (this loss gives no probabilities)"
     print(f"log loss   {no_odds if log_loss is None else f'{log_loss:.6f}'}")

@@ -105,3 +105,12 @@ def squared_norm(weights: Any) -> Any:
     for k in range(U(0), U(weights.size)):
         total += np.float64(weights[k]) * np.float64(weights[k])
     return total
+
+
+@kernel(FLOAT(WEIGHTS))
+def absolute_sum(weights: Any) -> Any:
+    """The sum of the sizes, in double precision."""
+    total = 0.0
+    for k in range(U(0), U(weights.size)):
+        total += abs(np.float64(weights[k]))
+    return total

@@ -73,7 +73,7 @@ def _strategy(problem: Problem, config: Config, workers: int) -> tuple[str, str,
 
 def _fastest(problem: RowProblem, workers: int) -> tuple[str, str, bool]:
     """Copies where they cost little, else one array where that pays, else what is less bad."""
-    copying = COPYING * workers * problem.columns / max(1, problem.work)
+    copying = COPYING * workers * problem.size / max(1, problem.effort)
     weights = f"copies of {problem.columns:,} weights"
     if copying <= MOST_COPYING:
         return "combine", f"{weights} cost little beside the rows", True

@@ -176,7 +176,7 @@ def tiers_of(
     costs = [LISTED * (end - before) for before, end in pairwise([0, *ends])]
     costs[0] = max(costs[0], AT_LEAST)
     affordable = problem.width * np.array([*costs, size * IN_ORDER]) / afforded
-    affordable *= problem.units / max(1, problem.work)
+    affordable *= problem.units / max(1, problem.effort)
     fewest_rows = np.minimum(affordable, problem.units / FEWEST_TIMES)
     return view(Tiers, columns, np.array(ends, np.uint64), couplings, fewest_rows)
 

@@ -1,4 +1,4 @@
-"""Linear models: score = <w, x> + intercept, and the objective l2/2 |w|^2 + mean(loss).
+"""Linear models: score = <w, x> + b, and the objective l2/2 |w|^2 + l1 |w|_1 + mean(loss).
 
 The intercept is not penalized. It learns like a column that holds a typical value of the data.
 """
@@ -17,21 +17,22 @@ from hogwild.data.rows import Labels, Rows
 from hogwild.data.statistics import Frequency, largest_columns, sharing
 from hogwild.errors import DataError
 from hogwild.kernels.compile import Kernel
-from hogwild.kernels.evaluate import comparer, evaluator, squared_norm
+from hogwild.kernels.evaluate import absolute_sum, comparer, evaluator, squared_norm
 from hogwild.kernels.order import shuffle
 from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
 from hogwild.kernels.views import Clock, Fetching, Shape, Span, Stored, Task, task_of, view
 from hogwild.loops.shared import shared_loop
-from hogwild.loops.trying import trial_loop
 from hogwild.problems import column_sizes, fetching, progress
-from hogwild.problems.averages import Averages
 from hogwild.problems.linear_model import LinearModel
 from hogwild.problems.losses import LOSSES
-from hogwild.problems.problem import Arrays, RowProblem, Share, Shown, Sums
+from hogwild.problems.penalties import Penalty
+from hogwild.problems.problem import Arrays, Now, RowProblem, Share, Shown, Sums
 from hogwild.problems.sample import FEW_COLUMNS, Options, Sample
 from hogwild.problems.sets import Set, class_weights, hold_out
-from hogwild.problems.sgd import Sgd, scratch
+from hogwild.problems.sgd import scratch
+from hogwild.problems.solver import Traits
+from hogwild.problems.solvers import solver_for
 from hogwild.problems.targets import target_for
 from hogwild.steps.step import Step
 
@@ -57,7 +58,6 @@ class LinearProblem(RowProblem):
     work_name = "nonzeros"
     unit_name = "rows"
     ours_alone = ("_given", "_sample", "_start", "notes")
-    width = 1
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class LinearProblem(RowProblem):
         validate: Rows | None = None,
     ) -> None:
         self.config = config
-        self._l2 = float(config.l2 or 0.0)
+        self._penalty = Penalty.of(config.as_dict())
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to learn from")
         self.target = target_for(config, rows, labels)
@@ -96,6 +96,8 @@ class LinearProblem(RowProblem):
             for shown in self.target.shown
             for data in dict.fromkeys(["train", *self._sets, "test"])
         )
+        if config.zeroes:
+            self.shown += (Shown("nonzero_weights", "non-zero", ",d"),)
         self._mean_length = max(1.0, rows.nonzeros / len(rows))
         self.chunk = max(1, int(CHUNK_NONZEROS / self._mean_length))
         self._lines = _lines(rows)
@@ -105,9 +107,11 @@ class LinearProblem(RowProblem):
         self._start: Arrays = {}  # what training goes on from, if anything
         self._at_zero = self._objective_at_zero()
         self.intercept_share = _intercept_share(rows) if config.intercept else 0.0
-        self._solver = Sgd(config, self._weighted, self._parameter, self.intercept_share)
-        self._averages = Averages(self.size, self.columns, rows.nonzeros, config.average)
-        self.snapshots = self._averages.snapshots
+        traits = Traits(self._sets["train"], self._parameter, self.intercept_share)
+        self._solver = solver_for(config, traits)
+        self.width = self._solver.step.width
+        self._outcome = self._solver.outcome(self.columns, rows.nonzeros)
+        self.snapshots = self._outcome.snapshots
 
     def _objective_at_zero(self) -> float:
         """The objective at zero weights; infinity for a loss that is 0 there and tells nothing."""
@@ -145,7 +149,7 @@ class LinearProblem(RowProblem):
         return [
             f"{self.name}: {self.units:,} rows, {self.columns:,} columns, {self.work:,} non-zeros"
             f"{held}",
-            f"{self.config.loss_name} loss, l2 {self._l2:g}",
+            f"{self.config.loss_name} loss, {self._penalty}",
         ]
 
     @property
@@ -158,23 +162,30 @@ class LinearProblem(RowProblem):
         found = sharing(self._given)
         return found.pays, found.reason
 
+    @property
+    def effort(self) -> float:
+        """The work of an epoch, in what takes as long as a non-zero does with plain descent."""
+        return self.work * self._solver.effort
+
     def shared(self) -> dict[str, tuple[int, Any]]:
         """The arrays that all workers share."""
         stored = {"stored": (self.size, np.float32)}
         state = {"row_state": (self.units * self.step.state, np.float32)}
-        return stored | state | self._averages.shared()
+        return stored | state | self._outcome.shared()
 
     def kernels(self) -> list[Kernel]:
         """All that training will call besides the loops."""
         loss, weighted = self.config.loss_name, self._weighted
         evaluators = [self._evaluator(data) for data in self._sets]
         always = [shuffle, *dict.fromkeys(evaluators), squared_norm]
-        trying = [] if self.config.eta0 else [trial_loop(self.step)]
+        if self._penalty.l1:
+            always.append(absolute_sum)
+        trying = [] if self.config.eta0 else self._solver.kernels()
         sampled = [comparer(loss, weighted), gather_rows]
         if self.columns > FEW_COLUMNS:
             sampled.append(renumber)
-        needs_sample = self.config.average or not self.config.eta0
-        return always + self._averages.kernels() + trying + (sampled if needs_sample else [])
+        needs_sample = self.snapshots or not self.config.eta0
+        return always + self._outcome.kernels() + trying + (sampled if needs_sample else [])
 
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
         """Writes the weights to begin with into the shared ones: zeros, or what is given."""
@@ -184,10 +195,12 @@ class LinearProblem(RowProblem):
         for name, array in self._start.items():
             if len(array) != len(shared[name]):
                 raise DataError(
-                    f"{self.name} needs {len(shared[name]) - 1:,} weights, and what to go on from "
-                    f"has {len(array) - 1:,}"
+                    f"what to go on from has {len(array):,} numbers, and {self.name} needs "
+                    f"{len(shared[name]):,}: it must come from the same columns, and either both "
+                    "have an l1 or none"
                 )
             shared[name][:] = array
+        self._solver.start(shared["stored"])
 
     @property
     def step(self) -> Step:
@@ -198,9 +211,9 @@ class LinearProblem(RowProblem):
         """The numbers of a share of an epoch, as the step takes them."""
         return self._solver.plan(share.done, share.eta0)
 
-    def scale(self, done: int, since: int, eta0: float) -> float:
-        """What weights stored whole at step `since` are multiplied by at step `done`."""
-        return self._solver.scale(done, since, eta0)
+    def scale(self, now: Now) -> float:
+        """What weights that were stored whole are multiplied by now."""
+        return self._solver.scale(now)
 
     def rate(self, done: int, eta0: float) -> float:
         """The rate of step number `done`."""
@@ -211,10 +224,10 @@ class LinearProblem(RowProblem):
         return self._solver.factor(epoch)
 
     def finish(
-        self, shared: Arrays, scale: float, moments: tuple[int, int] | None, part: int, parts: int
+        self, shared: Arrays, now: Now, moments: tuple[int, int] | None, part: int, parts: int
     ) -> npt.NDArray[np.float64]:
         """Makes a share of the weights whole, and means of sums over snapshots."""
-        return self._averages.finish(shared, scale, moments, part, parts)
+        return self._outcome.finish(shared, self._solver.reading(now), moments, part, parts)
 
     @property
     def finishes_together(self) -> bool:
@@ -225,14 +238,14 @@ class LinearProblem(RowProblem):
         self, shared: Arrays, found: npt.NDArray[np.float64], first: bool, threads: int
     ) -> None:
         """Chooses what to take: the weights, or a mean of them."""
-        self._averages.choose(shared, found, first, self.sample(threads), threads)
+        self._outcome.choose(shared, found, first, self.sample(threads), threads)
 
     def learned(self, shared: Arrays) -> Arrays:
         """The weights, with the intercept behind them, that training came to: a view."""
-        return {"weights": shared[Averages.name(shared)]}
+        return {"weights": shared[self._outcome.name(shared)]}
 
     def goes_on_from(self, shared: Arrays) -> Arrays:
-        """The last weights, and not a mean of them."""
+        """What is stored, and not what is made of it."""
         return {"stored": shared["stored"]}
 
     def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
@@ -245,7 +258,7 @@ class LinearProblem(RowProblem):
 
     def taken(self, shared: Arrays) -> str:
         """Which weights `learned` gives, as a word for the trace."""
-        return Averages.word(shared)
+        return self._outcome.word(shared)
 
     def sets(self) -> list[str]:
         """The sets of rows to evaluate on."""
@@ -260,12 +273,13 @@ class LinearProblem(RowProblem):
                 found[f"{data}_loss"] = float(loss) / weight
             errors = self.target.measured(float(first) / weight, float(second) / weight)
             found |= {f"{data}_{name}": error for name, error in errors.items()}
+        found["nonzero_weights"] = int(np.count_nonzero(self.learned(shared)["weights"][:-1]))
         return found
 
     def online(self, shared: Arrays, mean_loss: float) -> float:
         """The objective, given the mean loss at the same weights."""
         weights = self.learned(shared)["weights"][:-1]
-        return float(0.5 * self._l2 * float(squared_norm(weights)) + mean_loss)
+        return float(self._penalty.value(weights) + mean_loss)
 
     def went_wrong(self, objective: float, best: float) -> bool:
         """Whether an epoch undid too much of what was gained since the start."""
@@ -323,7 +337,7 @@ class LinearProblem(RowProblem):
     def sample(self, threads: int = 1) -> Sample:
         """A few of the rows, always the same ones; they are copied when first asked for."""
         if self._sample is None:
-            given = self.config.loss_name, self._parameter, self._l2, self._weighted, self.seed
+            given = self.config.loss_name, self._parameter, self._penalty, self._weighted, self.seed
             targets = self._sets["train"].view.targets
             self._sample = Sample(self._given, targets, Options(*given), threads)
         return self._sample
@@ -335,7 +349,7 @@ class LinearProblem(RowProblem):
 
     def find_rate(self, threads: int = 1) -> float:
         """A first rate: the best of some, tried on a few rows."""
-        return self.sample(threads).best_rate(self._solver.try_out, threads)
+        return self._solver.find_rate(self.sample(threads), threads)
 
     # What the workers ask
 
@@ -348,7 +362,7 @@ class LinearProblem(RowProblem):
     def _fetching(self, writers: int) -> Fetching:
         cached = CACHED if writers == 1 else CACHED_BY_ONE
         near = int(min(AHEAD[1] // 2, max(1, NEAR_NONZEROS / self._mean_length)))
-        return self._rows_ahead(self._distance, near if self.columns > cached else 0)
+        return self._rows_ahead(self._distance, near if self.size > cached else 0)
 
     def _rows_ahead(self, nonzeros: int, near: int = 0) -> Fetching:
         least, most = AHEAD
@@ -384,7 +398,7 @@ class LinearProblem(RowProblem):
 
     def steady_steps(self, done: int, eta0: float) -> int:
         """Steps in which the schedule changes little."""
-        return self._solver.steady_steps(done, eta0, self.units)
+        return self._solver.steady_steps(done, eta0)
 
     def shuffle(self, order: npt.NDArray[np.uint32], first: int, seed: int) -> None:
         """Fills `order` with the rows from `first` on, in a random order."""
@@ -401,7 +415,7 @@ class LinearProblem(RowProblem):
 
     def add_snapshot(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
         """Adds the weights as they are, made whole, to a sum; the first begins it."""
-        self._averages.add(shared, late, first, scale)
+        self._outcome.add(shared, late, first, scale)
 
     def parts(self, data: str) -> int:
         """In how many parts rows are evaluated."""

@@ -34,6 +34,12 @@ def _deterministic(config: "Config") -> bool:
     return config.strategy == AUTO or STRATEGIES[config.strategy].deterministic
 
 
+def _averages(config: "Config") -> bool:
+    from hogwild.loops.strategies import STRATEGIES
+
+    return STRATEGIES[config.strategy].averages
+
+
 def _has_parameter(option: str) -> Test:
     def has(config: "Config") -> bool:
         own = config.loss_parameter
@@ -64,8 +70,27 @@ NEEDS = (
     Need(
         "beta",
         _given("beta"),
-        lambda config: config.schedule in ("backoff", "adaptive"),
-        "the schedule backoff or adaptive",
+        lambda config: config.schedule in ("backoff", "adaptive") and not config.zeroes,
+        "the schedule backoff (adaptive for mf); with l1, rates go down by themselves",
+    ),
+    Need(
+        "schedule",
+        lambda config: config.zeroes,
+        lambda config: config.schedule == "adaptive",
+        "to be adaptive with l1",
+    ),
+    Need(
+        "schedule",
+        lambda config: config.family == "linear" and not config.zeroes,
+        lambda config: config.schedule != "adaptive",
+        "an l1 above 0 to be adaptive, for a linear model",
+    ),
+    Need(
+        "strategy",
+        lambda config: config.zeroes and config.strategy != "auto",
+        lambda config: not _averages(config),
+        "to be one that takes no means of weights with l1: means of zeros at different times are "
+        "not zero",
     ),
     Need(
         "batch",

@@ -37,6 +37,14 @@ class Share(NamedTuple):
     eta0: float
 
 
+class Now(NamedTuple):
+    """Where training is: steps done, those done when this share of the epoch began, its rate."""
+
+    done: int
+    since: int
+    eta0: float
+
+
 class Shown(NamedTuple):
     """A number of the trace that people are shown after every epoch."""
 
@@ -120,12 +128,12 @@ class Problem(ABC):
     def factor(self, epoch: int) -> float:
         """What the first rate is multiplied by in an epoch (they count from 1)."""
 
-    def scale(self, done: int, since: int, eta0: float) -> float:
-        """What weights stored whole at step `since` are multiplied by at step `done`."""
+    def scale(self, now: Now) -> float:
+        """What weights that were stored whole are multiplied by now."""
         return 1.0
 
     def finish(
-        self, shared: Arrays, scale: float, moments: tuple[int, int] | None, part: int, parts: int
+        self, shared: Arrays, now: Now, moments: tuple[int, int] | None, part: int, parts: int
     ) -> npt.NDArray[np.float64]:
         """Makes a share of the weights whole, and means of sums over early and late snapshots.
 
