@@ -8,6 +8,7 @@ Of classes, y_i is -1 or +1. X is anything that ``@`` works with; `learn` and `t
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 
 from hogwild.problems.losses import LOSSES
 from hogwild.problems.schedules import SCHEDULES
@@ -107,10 +108,23 @@ def learn(X, y, order, plan, w, b, times):
         score = w @ X[row] + b
         total += value(plan.loss, score, y[row], plan.parameter)
         rate = schedule.rate(now, t)
-        step = rate * slope(plan.loss, score, y[row], plan.parameter)
+        step = rate * slope_in_step(plan, rate, score, X[row], y[row])
         w = w - step * X[row]
         b = b - plan.share * step
     return w, b, total
+
+
+def slope_in_step(plan, rate, score, x, y):
+    """The slope that a step takes; of a steep loss, that at the score to which the step leads."""
+    if plan.loss != "poisson":
+        return slope(plan.loss, score, y, plan.parameter)
+    pull = rate * (x @ x + plan.share)
+    far = 1 + pull * abs(slope(plan.loss, score, y))
+
+    def excess(u):
+        return u - score + pull * slope(plan.loss, u, y)
+
+    return slope(plan.loss, brentq(excess, score - far, score + far, xtol=1e-14), y)
 
 
 def train(X, y, orders, plan, snapshots, beta=1.0):

@@ -30,6 +30,15 @@ def dot_with(rows: Any, row: Any, weights: Any) -> Any:
 
 
 @inline
+def squared_length(rows: Any, row: Any) -> Any:
+    """The sum of a row's squared values."""
+    total = np.float32(0)
+    for k in range(U(rows.starts[row]), U(rows.starts[row + U(1)])):
+        total += rows.values[k] * rows.values[k]
+    return total
+
+
+@inline
 def add_to_columns(rows: Any, row: Any, factor: Any, weights: Any) -> None:
     """weights <- weights + factor * row."""
     for k in range(U(rows.begins[row]), U(rows.ends[row])):

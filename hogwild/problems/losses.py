@@ -20,6 +20,7 @@ Scalar = Callable[[float, float, float], float]
 STEEPEST = -50.0
 # Above this score Poisson's loss goes on as its tangent
 HIGHEST = 30.0
+ROUNDS = 8  # of Newton's method in an implicit step; one that has not ended by then is shorter
 # A product beyond this is not multiplied any more, but its logarithm taken
 LARGE = 1e300
 # Below this share of the target the Kullback-Leibler divergence of a score goes on as its tangent
@@ -49,6 +50,8 @@ class Loss:
         curvature: how far the slope changes, at most, where the score changes by one; where the
             slope jumps, which few scores come to at a time, half of the jump.
         parameter: the number that it depends on, if any.
+        after: of a loss so steep that plain steps overshoot: (score, target, pull) -> the score u
+            after an implicit step, u = score - pull * slope(u).
         probability: of scores, the probability of the class +1, if it gives one.
         mean: of scores, the expected value of the target, where that is not the score.
         add: adds a value to a sum that is kept as two numbers, ``total + log(product)``: of values
@@ -61,6 +64,7 @@ class Loss:
     kinds: tuple[str, ...] = (SIGNS,)
     curvature: float = 1.0
     parameter: Parameter | None = None
+    after: Scalar | None = None
     probability: Callable[[Any], Any] | None = None
     mean: Callable[[Any], Any] | None = None
     add: Callable[..., Any] | None = None
@@ -229,6 +233,18 @@ def poisson_slope(score: float, target: float, parameter: float) -> float:
     return math.exp(min(score, HIGHEST)) - target
 
 
+@inline
+def poisson_after(score: float, target: float, pull: float) -> float:
+    # Newton's method for u = score - pull * (exp(u) - target), begun above u, where it stays
+    after = score
+    if math.exp(min(score, HIGHEST)) < target:
+        after = min(math.log(target), score + pull * target)
+    for _ in range(ROUNDS):
+        power = pull * math.exp(min(after, HIGHEST))
+        after -= (after - score + power - pull * target) / (1.0 + power)
+    return after
+
+
 def _sigmoid(score: Any) -> Any:
     from scipy.special import expit
 
@@ -294,6 +310,7 @@ LOSSES: dict[str, Loss] = {
         poisson,
         poisson_slope,
         (COUNTS,),
+        after=poisson_after,
         mean=_exponential,
     ),
 }

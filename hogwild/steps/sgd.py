@@ -5,6 +5,9 @@
 
 Decaying every weight at each step would be dense work, so weights are stored divided by a scale,
 the share that the penalty has left of them (see learn/schedules.py).
+
+Where a loss is as steep as exp, such steps overshoot at any rate that learns. Its steps are
+implicit (Toulis and Airoldi 2017): the slope is that at the score to which the step itself leads.
 """
 
 from functools import cache
@@ -13,11 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild.kernels.compile import inline
-from hogwild.kernels.rows import add_to_columns, dot_with
+from hogwild.kernels.rows import add_to_columns, dot_with, squared_length
 from hogwild.kernels.targets import target_of
 from hogwild.problems.losses import LOSSES, adder
 from hogwild.problems.schedules import SCHEDULES
 from hogwild.steps.step import Step
+
+LEAST_PULL = 1e-12  # of a step on its row's score, which is divided by it
 
 
 class Plan(NamedTuple):
@@ -33,7 +38,7 @@ class Plan(NamedTuple):
 @cache
 def sgd(loss: str, schedule: str, weighted: bool) -> Step:
     """The step for a loss and a schedule, with or without weights of the rows."""
-    slope_of, add_of = LOSSES[loss].slope, adder(loss, weighted)
+    slope_of, add_of = _slope_in_step(loss, schedule), adder(loss, weighted)
     known = SCHEDULES[schedule]
     scale_of, stored_rate_of = known.scale, known.stored_rate
     target_and_weight = target_of(weighted)
@@ -45,7 +50,7 @@ def sgd(loss: str, schedule: str, weighted: bool) -> Step:
         scale = scale_of(plan, t)
         dot = np.float32(scale) * dot_with(rows, row, stored.read)
         score = np.float64(dot + stored.bias[0])
-        own.slopes[0] = weight * slope_of(score, target, plan.parameter)
+        own.slopes[0] = weight * slope_of(task, row, t, score, target, weight)
         own.slopes[1] = scale
         return add_of(sums, weight, score, target, plan.parameter)
 
@@ -59,3 +64,23 @@ def sgd(loss: str, schedule: str, weighted: bool) -> Step:
 
     name = f"sgd-{loss}-{schedule}" + ("-weighted" if weighted else "")
     return Step(name, look, write, known.rate, scale_of, Plan, targets=1 + weighted)
+
+
+def _slope_in_step(loss: str, schedule: str) -> Any:
+    """(task, row, t, score, target, weight) -> the slope that the step of a row takes."""
+    slope, after, rate_of = LOSSES[loss].slope, LOSSES[loss].after, SCHEDULES[schedule].rate
+    if after is None:
+
+        @inline
+        def explicit(task: Any, row: Any, t: Any, score: Any, target: Any, weight: Any) -> Any:
+            return slope(score, target, task.plan.parameter)
+
+        return explicit
+
+    @inline
+    def implicit(task: Any, row: Any, t: Any, score: Any, target: Any, weight: Any) -> Any:
+        squares = np.float64(squared_length(task.rows, row)) + task.plan.intercept
+        pull = max(LEAST_PULL, weight * rate_of(task.plan, t) * squares)
+        return (score - after(score, target, pull)) / pull
+
+    return implicit

@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from sklearn.linear_model import Ridge
+from scipy.sparse import random as random_sparse
+from sklearn.linear_model import PoissonRegressor, Ridge
+from sklearn.metrics import d2_tweedie_score
 
 from hogwild import HogwildRegressor
 from hogwild.problems.losses import LOSSES
@@ -63,12 +65,25 @@ def test_counts_are_predicted_by_poisson() -> None:
     random = np.random.default_rng(0)
     X = random.random(size=(500, 5))
     y = random.poisson(np.exp(X @ [1.0, -1.0, 0.5, 0.0, 1.0]))
-    found = HogwildRegressor("poisson", alpha=1e-4, max_iter=100, random_state=0).fit(X, y)
-    np.testing.assert_allclose(
-        found.predict(X), np.exp(X @ found.coef_ + found.intercept_), rtol=1e-4
-    )
+    found = HogwildRegressor("poisson", max_iter=100, random_state=0).fit(X, y)
+    scores = X @ found.coef_ + found.intercept_
+    np.testing.assert_allclose(found.predict(X), np.exp(scores), rtol=1e-4)
+    known = PoissonRegressor(alpha=1e-4, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(found.predict(X), known.predict(X), rtol=0.2)
     with pytest.raises(ValueError, match="targets that are not negative"):
         found.fit(X, y - 5)
+
+
+@pytest.mark.parametrize("mean", [1, 100])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_steep_counts_are_learned_nearly_to_the_optimum(mean: int, jobs: int) -> None:
+    random = np.random.default_rng(0)
+    X = random_sparse(5000, 200, 0.05, "csr", random_state=0, data_rvs=random.standard_normal)
+    y = random.poisson(mean * np.exp(0.5 * X @ random.normal(size=200)))
+    found = HogwildRegressor("poisson", random_state=0, n_jobs=jobs).fit(X, y)
+    known = PoissonRegressor(alpha=1e-4, max_iter=1000).fit(X, y)
+    explained = [d2_tweedie_score(y, one.predict(X), power=1) for one in (found, known)]
+    assert explained[0] > 0.95 * explained[1]
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "huber"])

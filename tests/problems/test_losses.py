@@ -19,6 +19,8 @@ from hogwild.problems.losses import (
     factor_slope_of,
     factor_value_of,
     names_for,
+    poisson_after,
+    poisson_slope,
 )
 from tests import reference, reference_factors
 
@@ -360,3 +362,19 @@ def test_a_divergences_slope_is_bounded_however_faint_the_score(target):
     slopes = at(FACTOR_LOSSES["kl"].slope, [0.0, -1.0, 1e-30], target, 0.0)
     assert len(set(slopes)) == 1
     assert slopes[0] == pytest.approx(1 - 1 / FAINTEST)
+
+
+@pytest.mark.parametrize("target", [0.0, 1.0, 40.0])
+@pytest.mark.parametrize("pull", [1e-12, 1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("score", [-50.0, -1.0, 0.0, 3.0, 29.0, 500.0])
+def test_an_implicit_step_never_overshoots(score, target, pull):
+    after = poisson_after(score, target, pull)
+    assert abs(after - score) <= pull * abs(poisson_slope(score, target, 0.0)) * (1 + 1e-9) + 1e-12
+    # it stays on the side of the minimum, at log(target), that it came from
+    assert np.sign(poisson_slope(after, target, 0.0)) in (
+        0,
+        np.sign(poisson_slope(score, target, 0.0)),
+    )
+    if abs(after - score) < 4:
+        left = after - score + pull * poisson_slope(after, target, 0.0)
+        assert left == pytest.approx(0, abs=1e-9 * max(1, pull * target))
