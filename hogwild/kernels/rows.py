@@ -33,7 +33,7 @@ def dot_with(rows: Any, row: Any, weights: Any) -> Any:
 def squared_length(rows: Any, row: Any) -> Any:
     """The sum of a row's squared values."""
     total = np.float32(0)
-    for k in range(U(rows.starts[row]), U(rows.starts[row + U(1)])):
+    for k in range(U(rows.begins[row]), U(rows.ends[row])):
         total += rows.values[k] * rows.values[k]
     return total
 
