@@ -54,14 +54,13 @@ def backend_names(task: str | None = None) -> list[str]:
 
 
 def loss_names(task: str | None = None) -> list[str]:
-    from hogwild.problems.losses import FACTOR_LOSSES, LOSSES
+    from hogwild.problems.losses import FACTOR_LOSSES, LOSSES, names_for
 
     if task is None:
         return list(dict.fromkeys([*LOSSES, *FACTOR_LOSSES]))
     if TASKS[task].family == "factors":
         return list(FACTOR_LOSSES)
-    kinds = set(TASKS[task].kinds)
-    return [name for name, loss in LOSSES.items() if kinds.intersection(loss.kinds)]
+    return list(dict.fromkeys(chain(*map(names_for, TASKS[task].kinds))))
 
 
 def schedule_names(task: str | None = None) -> list[str]:

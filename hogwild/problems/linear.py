@@ -25,7 +25,7 @@ from hogwild.kernels.views import Clock, Fetching, Shape, Span, Stored, Task, ta
 from hogwild.loops.shared import shared_loop
 from hogwild.problems import column_sizes, fetching, progress
 from hogwild.problems.linear_model import LinearModel
-from hogwild.problems.losses import LOSSES
+from hogwild.problems.losses import LOSSES, SIGNS
 from hogwild.problems.penalties import Penalty
 from hogwild.problems.problem import Arrays, Now, RowProblem, Share, Shown, Sums
 from hogwild.problems.sample import FEW_COLUMNS, Options, Sample
@@ -292,7 +292,12 @@ class LinearProblem(RowProblem):
         return progress.has_risen(objective, min(best, self._at_zero))
 
     def learned_nothing(self, objective: float) -> bool:
-        """Whether it is next to that of zero weights, and values are large: else that is best."""
+        """Whether it is next to that of zero weights, and values are large: else that is best.
+
+        Of numbers nothing is said: they often have little to do with the columns.
+        """
+        if self.target.kind != SIGNS:
+            return False
         return objective > (1 - progress.LEAST) * self._at_zero and bool(self.hint)
 
     @cached_property
