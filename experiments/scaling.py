@@ -13,11 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from experiments import report
 from experiments.shapes import DEFAULT_RATINGS, DEFAULT_ROWS, SHAPES, ratings
 from hogwild import Ratings, Rows
-from hogwild.cli.scaling import add_study, planned
-from hogwild.scaling.progress import Progress
-from hogwild.scaling.report import Report, check_outputs, write
-from hogwild.scaling.study import study
-from hogwild.scaling.terminal import shown
+from hogwild.cli.scaling import add_study, measured, planned
+from hogwild.scaling.record import check_outputs
 
 RATINGS = "ratings"
 EPOCHS = 20
@@ -51,10 +48,7 @@ def main() -> None:
     check_outputs(out)
     rows = parsed.rows or (DEFAULT_RATINGS if of_ratings else DEFAULT_ROWS[parsed.shape])
     data = generate(parsed.shape, rows, parsed.seed)
-    with Progress() as progress:
-        found = Report.of(study(data, plan, progress))
-    report.say(f"{shown(found)}\n")
-    report.say(f"saved: {' and '.join(write(found, out))}")
+    report.say(measured(data, plan, out))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from types import NoneType
+from typing import TYPE_CHECKING, Any, get_args
 
 from hogwild.errors import OptionError
 
@@ -42,6 +43,14 @@ MOST_WORKERS = 1024
 MOST_FACTORS = 4096
 BETA = 0.9  # Niu et al. 2011, section 7
 FACTOR_BETA = 0.85
+
+
+def task_names(task: str | None = None) -> list[str]:
+    return list(TASKS)
+
+
+def backend_names(task: str | None = None) -> list[str]:
+    return list(BACKENDS)
 
 
 def loss_names(task: str | None = None) -> list[str]:
@@ -81,10 +90,6 @@ def _of_family(names: dict[str, list[str]], task: str | None) -> list[str]:
     return names[TASKS[task].family] if task else list(dict.fromkeys(chain(*names.values())))
 
 
-# Options whose values depend on the task
-BY_TASK = (loss_names, schedule_names, strategy_names)
-
-
 def option(
     default: Any,
     text: str,
@@ -95,10 +100,15 @@ def option(
     above: float | None = None,
     below: float | None = None,
     most: float | None = None,
+    searched: bool = False,
 ) -> Any:
-    """A field of `Config`: what it means, which models have it, and which values it takes."""
+    """A field of `Config`: what it means, which models have it, and which values it takes.
+
+    Of options that are `searched`, `hogwild.search` compares several values.
+    """
     limits = {"choices": choices, "least": least, "above": above, "below": below, "most": most}
-    return field(default=default, metadata={"text": text, "family": family} | limits)
+    about = {"text": text, "family": family, "searched": searched}
+    return field(default=default, metadata=about | limits)
 
 
 @dataclass(frozen=True)
@@ -109,7 +119,7 @@ class Config:
         "svm",
         "what to learn: two classes (svm, logistic), numbers (regression), or factors of a matrix "
         "of ratings (mf); names the loss where --loss does not",
-        choices=lambda: list(TASKS),
+        choices=task_names,
     )
     loss: str | None = option(
         None,
@@ -122,11 +132,17 @@ class Config:
         "costs nothing [0.1]",
         family="linear",
         above=0,
+        searched=True,
     )
     quantile: float | None = option(
-        None, "with the loss quantile: which one [0.5]", family="linear", above=0, below=1
+        None,
+        "with the loss quantile: which one [0.5]",
+        family="linear",
+        above=0,
+        below=1,
+        searched=True,
     )
-    class_weight: Any = option(  # noqa: RUF009
+    class_weight: str | dict[Any, float] | None = option(  # noqa: RUF009
         None,
         "weights of the classes: LABEL:W,LABEL:W, or balanced, by how rare they are",
         family="linear",
@@ -136,9 +152,13 @@ class Config:
         "weight of the penalty l2/2 * |w|^2 [1e-4, with --l1 0; of factors, "
         "by the spread of the ratings and how many there are of a user and an item]",
         least=0,
+        searched=True,
     )
     l1: float = option(
-        0.0, "weight of the penalty l1 * |w|_1, which makes many weights zero", least=0
+        0.0,
+        "weight of the penalty l1 * |w|_1, which makes many weights zero",
+        least=0,
+        searched=True,
     )
     intercept: bool = option(True, "learn an intercept, which is not penalised", family="linear")
     rank: int = option(
@@ -160,17 +180,20 @@ class Config:
     )
     early_stopping: float | None = option(
         None,
-        "hold out this share of the ratings, stop when they are no longer predicted better, and "
-        "take the best epoch",
-        family="factors",
+        "hold out this share of the rows or ratings, stop when they are no longer predicted "
+        "better, and take the best epoch",
         above=0,
         most=0.5,
     )
     epochs: int = option(20, "passes over the data, at most", least=1)
     tol: float = option(
         1e-3,
-        "stop when two epochs in a row each lower the objective by less than this share of it",
+        "stop when --patience epochs in a row each lower the objective by less than this share of "
+        "it",
         least=0,
+    )
+    patience: int = option(
+        2, "epochs in a row without progress after which training stops", least=1
     )
     target: float | None = option(None, "stop when the objective is at most this")
     time_limit: float | None = option(None, "stop after this many seconds of training", above=0)
@@ -192,14 +215,17 @@ class Config:
         least=8,
         most=1 << 24,
     )
-    backend: str = option("process", "what the workers are", choices=lambda: list(BACKENDS))
+    backend: str = option("process", "what the workers are", choices=backend_names)
     schedule: str | None = option(
         None,
         "how the rate goes down [inverse; with --l1 and for mf, adaptive]",
         choices=schedule_names,
     )
     eta0: float | None = option(
-        None, "the first rate [found on a few rows; for mf, by the size of the ratings]", above=0
+        None,
+        "the first rate [found on a few rows; for mf, by the size of the ratings]",
+        above=0,
+        searched=True,
     )
     beta: float | None = option(
         None,
@@ -240,26 +266,45 @@ class Config:
         found = {
             known.name: problem
             for known in dataclasses.fields(self)
-            if (problem := _problem(known, getattr(self, known.name)))
+            if (problem := self._problem(known, getattr(self, known.name)))
         }
-        conflicts = [] if "task" in found else self._misplaced(set(found))
-        return [*found.values(), *conflicts, *([] if found else self._conflicts())]
+        misplaced = [] if "task" in found else self._misplaced(set(found))
+        return [*found.values(), *misplaced, *([] if found else self._conflicts())]
+
+    def _problem(self, known: "dataclasses.Field[Any]", value: Any) -> str | None:
+        """What is wrong with the value of an option, if anything is."""
+        kind, limits = kind_of(known), known.metadata
+        if value is None:
+            return None if NoneType in get_args(known.type) else f"{known.name}: must be given"
+        accepted, wanted = KINDS[kind]
+        if known.name == "class_weight" and isinstance(value, dict):
+            return None
+        if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
+            return f"{known.name}: expected {wanted}, not {value!r}"
+        if limits["choices"] and value not in (able := limits["choices"](self._task_or_none)):
+            of_task = f" (for the task {self.task})" if able != limits["choices"]() else ""
+            return f"{known.name}: {value!r} is not one of {', '.join(able)}{of_task}"
+        if isinstance(value, float) and not math.isfinite(value):
+            return f"{known.name}: expected a finite number, not {value!r}"
+        if limits["least"] is not None and value < limits["least"]:
+            return f"{known.name}: must be at least {limits['least']}, not {value!r}"
+        if limits["above"] is not None and value <= limits["above"]:
+            return f"{known.name}: must be above {limits['above']}, not {value!r}"
+        if limits["below"] is not None and value >= limits["below"]:
+            return f"{known.name}: must be below {limits['below']}, not {value!r}"
+        if limits["most"] is not None and value > limits["most"]:
+            return f"{known.name}: must be at most {limits['most']}, not {value!r}"
+        return None
 
     def _misplaced(self, wrong: set[str]) -> list[str]:
-        """Options and values that are for other tasks, but for those that are wrong anyway."""
-        found = []
-        for known in dataclasses.fields(self):
-            if known.name in wrong:
-                continue
-            value, family = getattr(self, known.name), known.metadata["family"]
-            choices = known.metadata["choices"]
-            if family not in (None, self.family) and value != known.default:
-                of = " or ".join(name for name, task in TASKS.items() if task.family == family)
-                found.append(f"{known.name}: it is for the task {of}; leave it out")
-            elif choices in BY_TASK and value and value not in choices(self.task):
-                able = ", ".join(choices(self.task))
-                found.append(f"{known.name}: the task {self.task} takes {able}; not {value}")
-        return found
+        """Options that are for other tasks, but for those that are wrong anyway."""
+        return [
+            f"{known.name}: it is for the task {_tasks(known.metadata['family'])}; leave it out"
+            for known in dataclasses.fields(self)
+            if known.metadata["family"] not in (None, self.family)
+            and known.name not in wrong
+            and getattr(self, known.name) != known.default
+        ]
 
     def _conflicts(self) -> list[str]:
         """What is wrong with options that are well-formed, each of them."""
@@ -337,6 +382,10 @@ class Config:
         return float(own.default if given is None else given)
 
     @property
+    def _task_or_none(self) -> str | None:
+        return self.task if self.task in TASKS else None
+
+    @property
     def family(self) -> str:
         """The family of models that the task learns."""
         task = TASKS.get(self.task)
@@ -385,40 +434,19 @@ def _plain(value: Any) -> Any:
     return value.item() if single else value
 
 
-def _problem(known: "dataclasses.Field[Any]", value: Any) -> str | None:
-    kinds = str(known.type)
-    if value is None:
-        return None if "Any" in kinds or "None" in kinds else f"{known.name}: must be given"
-    wanted = _wrong_kind(kinds, value)
-    if wanted:
-        return f"{known.name}: expected {wanted}, not {value!r}"
-    limits = known.metadata
-    if limits["choices"] and value not in limits["choices"]():
-        return f"{known.name}: {value!r} is not one of {', '.join(limits['choices']())}"
-    if isinstance(value, str | bool | dict):
-        return None
-    if isinstance(value, float) and not math.isfinite(value):
-        return f"{known.name}: expected a finite number, not {value!r}"
-    if limits["least"] is not None and value < limits["least"]:
-        return f"{known.name}: must be at least {limits['least']}, not {value!r}"
-    if limits["above"] is not None and value <= limits["above"]:
-        return f"{known.name}: must be above {limits['above']}, not {value!r}"
-    if limits["below"] is not None and value >= limits["below"]:
-        return f"{known.name}: must be below {limits['below']}, not {value!r}"
-    if limits["most"] is not None and value > limits["most"]:
-        return f"{known.name}: must be at most {limits['most']}, not {value!r}"
-    return None
+def _tasks(family: str) -> str:
+    return " or ".join(name for name, task in TASKS.items() if task.family == family)
 
 
-def _wrong_kind(kinds: str, value: Any) -> str | None:
-    """What was expected, where the value is of another kind."""
-    is_bool = isinstance(value, bool)
-    if "bool" in kinds:
-        return None if is_bool else "True or False"
-    if "str" in kinds:
-        return None if isinstance(value, str) else "a word"
-    if "Any" in kinds:
-        return None if isinstance(value, str | dict) else "balanced, or weights by label"
-    if "int" in kinds:
-        return None if isinstance(value, numbers.Integral) and not is_bool else "a whole number"
-    return None if isinstance(value, numbers.Real) and not is_bool else "a number"
+# What an option may be, and its name for people
+KINDS: dict[Any, tuple[Any, str]] = {
+    bool: (bool, "True or False"),
+    str: (str, "a word"),
+    int: (numbers.Integral, "a whole number"),
+    float: (numbers.Real, "a number"),
+}
+
+
+def kind_of(known: "dataclasses.Field[Any]") -> Any:
+    """Which of `KINDS` an option is."""
+    return (get_args(known.type) or (known.type,))[0]

@@ -31,18 +31,16 @@ from hogwild.trace import header as trace_header
 # single precision bears easily
 LEAST_SCALE = 1e-12
 LEAST_HURRIED = 0.75
-PATIENT_EPOCHS = 2  # epochs in a row without progress, before a run counts as converged
-RETRIES = 8  # smaller rates that are tried where one diverges and training starts over
-SMALLER = 16  # times, each of them
 FINISHED_PARTS = 8  # of the weights, that workers make whole side by side
-HALVINGS = 24  # of the rate, where training goes back an epoch
+HALVINGS = 24  # of the rate, at most; each time, training goes back an epoch
 
 
 @dataclass(frozen=True)
 class State:
     """What training goes on from: the weights as they last were (not their mean), and the time.
 
-    `weights` may be a model, where the problem makes weights of one.
+    `weights` may be a model, where the problem makes weights of one. `eta0` is the first rate; 0:
+    to be found.
     """
 
     weights: Any
@@ -73,6 +71,11 @@ class Result:
     notes: list[str]
     state: State | None
 
+    def records(self) -> list[Row]:
+        """The record of the run: the header, a row for every epoch, and the end."""
+        end = {"kind": "end", "reason": self.reason, "notes": self.notes}
+        return [self.header, *self.trace, end]
+
 
 class Watcher:
     """Is told how a run goes; the command line's display is one."""
@@ -82,13 +85,16 @@ class Watcher:
         warnings.warn(text, HogwildWarning, stacklevel=2)
 
     def start(self, header: Row) -> None:
-        """Training begins, or begins anew."""
+        """Training begins."""
 
     def tick(self, epoch: int, share: float, seconds: float) -> None:
         """Some time has passed in an epoch of which that share is done."""
 
     def epoch(self, row: Row) -> None:
         """An epoch is done."""
+
+    def search(self, row: Row) -> None:
+        """What a search is about to compare, a row of its table, or what it picked."""
 
 
 class Run:
@@ -125,27 +131,36 @@ class Run:
         self._start = start
         self._done = self._first_step = start.steps if start else 0  # steps since training began
         self._eta0 = 0.0
-        self.late_interrupt = Interrupt()  # happened where training could not stop for it
+        self._best = np.inf  # objective of an epoch so far
+        self.interrupt = Interrupt()
         self._epoch = self._first_epoch = start.epochs if start else 0  # begun since then
 
-    def run(self) -> Result:
-        """Trains until there is a reason to stop."""
+    def prepare(self) -> None:
+        """Does what comes before there are workers. Ctrl-C ends it at once."""
         self.problem.prepare()
         ready(*self._kind.kernels(self.problem))
         self._clock.start()
         self._eta0 = self._first_rate()
         self._rate_seconds = self._clock.seconds
-        with self.late_interrupt:  # so that no worker is forked and then not known of
-            self._gather_team()
+
+    def run(self) -> Result:
+        """Trains until there is a reason to stop.
+
+        To be called within `interrupt`: no worker is forked and then not known of, and nothing that
+        was learned is lost.
+        """
+        self._gather_team()
+        self.interrupt.stop = self._control.stop
         self._clock.stop()
         try:
-            if self.late_interrupt.happened:
-                raise KeyboardInterrupt
+            self.interrupt.check()
             self._set_start()
             for text in self.problem.notes:
                 self._note(text)
             self._say_start()
-            return self._result(self._epochs())
+            reason = self._epochs()
+            self._check_learned(reason)
+            return self._result(reason)
         except KeyboardInterrupt:
             if self._done == self._first_step:
                 raise
@@ -153,8 +168,8 @@ class Run:
         except WorkerError as death:
             raise self._with_kept(death) from None
         finally:
-            with self.late_interrupt:
-                self._team.close()
+            self.interrupt.stop = _nothing  # the workers may be at another training soon
+            self._team.close()
 
     def _gather_team(self) -> None:
         """Gets workers and memory."""
@@ -192,10 +207,8 @@ class Run:
         self._clock.stop()
 
     def _do_stage(self, stage: str) -> None:
-        interrupt = Interrupt(self._control.stop)
-        self._do("stage", interrupt, _nothing, stage)
-        if interrupt.happened:
-            raise KeyboardInterrupt
+        self._do("stage", _nothing, stage)
+        self.interrupt.check()
 
     def _note(self, text: str) -> None:
         self._notes.append(text)
@@ -222,27 +235,23 @@ class Run:
     # Epochs
 
     def _epochs(self) -> str:
-        """Runs epochs; goes back, or starts over, with a smaller rate where one diverges."""
-        for _ in range(HALVINGS if self.problem.goes_back else RETRIES):
+        """Runs epochs. After one that went wrong, goes back and on at a smaller rate."""
+        for _ in range(HALVINGS):
             try:
                 return self._epochs_at(self._eta0)
             except DivergenceError:
-                if self.problem.goes_back:
-                    self._go_back(self._eta0 / 2)
-                elif self.config.eta0 is None:
-                    self._start_over(self._eta0 / SMALLER)
-                else:
-                    raise
+                self._go_back(self._eta0 / 2)
         return self._epochs_at(self._eta0)
 
     def _go_back(self, eta0: float) -> None:
         """To the last good epoch, or to the start, at another rate; told once."""
         if self._eta0 == self.header["chosen"]["eta0"]:
-            self._note(
-                f"the rate is too large: in epoch {self._epoch} the objective got worse than it "
-                f"is without a model. Went back an epoch, and on at half the rate, {eta0:g} (and "
-                "so again where needed)"
+            text = (
+                f"the rate is too large: in epoch {self._epoch} the objective got worse. Went back "
+                f"an epoch, and on at half of eta0 = {self._eta0:g} (and so again where needed)"
             )
+            hint = self.problem.hint
+            self._note(f"{text}. {hint}" if hint else text)
         self._eta0 = eta0
         self._epoch -= 1
         if not self._kept:
@@ -250,18 +259,7 @@ class Run:
             self._set_start()
             return
         self._done = self._kept_row["steps"]
-        for name, array in (self._kept | self._kept_last).items():
-            self._shared[name][:] = array
-
-    def _start_over(self, eta0: float) -> None:
-        self._eta0 = eta0
-        self._note(
-            f"the rate found on a few rows was too large for all of them: started over at {eta0:g}"
-        )
-        self.trace.clear()
-        self._done, self._epoch = self._first_step, self._first_epoch
-        self._set_start()
-        self._say_start()
+        self.problem.restore(self._shared, self._kept, self._kept_last)
 
     def _epochs_at(self, eta0: float) -> str:
         while True:
@@ -274,6 +272,7 @@ class Run:
             self.trace.append(row)
             self.watcher.epoch(row)
             self._keep(row)
+            self.interrupt.check()
             if reason:
                 return reason
 
@@ -294,26 +293,25 @@ class Run:
 
     def _learn_share(self, share: Share) -> float:
         self._whole = False
-        interrupt = Interrupt(self._control.stop)
-        answers = self._do("learn", interrupt, self._tick, share)
-        with interrupt, np.errstate(over="ignore", invalid="ignore"):  # told by `_check_sound`
+        answers = self._do("learn", self._tick, share)
+        with np.errstate(over="ignore", invalid="ignore"):  # told by `_check_sound`
             self._count_time(answers)
             self._tell_if_alone(answers)
-            self._finish(share, interrupt)
+            self._finish(share)
             self._whole = True
-        if interrupt.happened:
-            raise KeyboardInterrupt
+        self.interrupt.check()
         # In an order that does not depend on who did what
         losses = chain.from_iterable(answer.losses for answer in answers)
         return float(sum(loss for _, loss in sorted(losses)))
 
-    def _do(self, command: str, interrupt: Interrupt, tick: Tick, *arguments: Any) -> list[Any]:
+    def _do(self, command: str, tick: Tick, *arguments: Any) -> list[Any]:
         """Has the team do a command. Ctrl-C ends it soon, but in good order."""
         self._control.clear()
-        with interrupt:
-            return self._team.run(command, *arguments, tick=tick)
+        if self.interrupt.happened:  # before that: the stop was cleared, too
+            self._control.stop()
+        return self._team.run(command, *arguments, tick=tick)
 
-    def _finish(self, share: Share, interrupt: Interrupt) -> None:
+    def _finish(self, share: Share) -> None:
         """Counts the steps that were done, makes the weights whole, and chooses what to take."""
         problem, stopped = self.problem, self._control.stopped
         done = self._done + self._control.steps()
@@ -322,7 +320,7 @@ class Run:
         now = self._now(done, share.eta0)
         if problem.finishes_together:
             # In as many parts for any number of workers: sums are to be the same
-            answers = self._do("finish", interrupt, _nothing, now, moments, FINISHED_PARTS)
+            answers = self._do("finish", _nothing, now, moments, FINISHED_PARTS)
             found = list(chain.from_iterable(answers))
             if stopped:
                 self._control.stop()
@@ -421,16 +419,24 @@ class Run:
             row["tracked"] = row["objective"]
         else:
             row["tracked"] = self.problem.online(self._shared, row["online_loss"])
-        self._check_sound(row["tracked"])
-        converged = self._converged(row["tracked"])
+        self._check_finite(row["tracked"])
+        slow = self._gains_little(row["tracked"])
         due = every > 1 and row["epoch"] % every == 0
-        if row["objective"] is None and (due or limit or converged):
+        # Losses met on the way are no proof of an epoch that went wrong, only a reason to look
+        doubtful = self.problem.went_wrong(row["tracked"], np.inf)
+        if row["objective"] is None and (due or limit or slow or doubtful):
             found = self._evaluate()
             row.update(found)
-            self._check_sound(found["objective"])
-        target, objective = self.config.target, row["objective"]
-        reached = target is not None and objective is not None and objective <= target
-        return "target" if reached else limit or self._over_fitted(row) or converged
+            self._check_finite(found["objective"])
+        if row["objective"] is None:
+            return None
+        if self.problem.went_wrong(row["objective"], self._best):
+            raise self._diverged("the objective got worse")
+        if self.config.target is not None and row["objective"] <= self.config.target:
+            return "target"
+        converged = slow and not self.problem.has_risen(row["objective"], self._best)
+        self._best = min(self._best, row["objective"])
+        return limit or self._over_fitted(row) or ("converged" if converged else None)
 
     def _over_fitted(self, row: Row) -> str | None:
         """Whether what was held out has not been predicted better for some epochs."""
@@ -439,29 +445,44 @@ class Run:
             return None
         values = [before[judge] for before in self.trace] + [row[judge]]
         since = len(values) - 1 - int(np.argmin(values))
-        return "overfitting" if since >= PATIENT_EPOCHS else None
+        return "overfitting" if since >= self.config.patience else None
 
-    def _check_sound(self, objective: float) -> None:
-        sound = np.isfinite(objective) and objective <= self.problem.hopeless
-        if not sound or not _finite(self.problem.learned(self._shared)):
-            raise self._diverged()
+    def _check_finite(self, objective: float) -> None:
+        if not np.isfinite(objective) or not _finite(self.problem.learned(self._shared)):
+            raise self._diverged("the weights overflowed")
 
-    def _diverged(self) -> DivergenceError:
-        cure = "give a smaller eta0, or leave it out to have one found"
-        if self.config.eta0 is None:
-            cure = "no smaller one was found either; scale the values of the data down"
-        return DivergenceError(
-            f"the weights overflowed in epoch {self._epoch}: the rate eta0 = {self._eta0:g} is too "
-            f"large for this data; {cure}"
+    def _diverged(self, what: str) -> DivergenceError:
+        first = self.header["chosen"]["eta0"]
+        rates = f"the rate eta0 = {first:g} is too large for this data"
+        if self._eta0 != first:
+            rates += f", and so were smaller ones down to {self._eta0:g}"
+        cure = self.problem.advice
+        if self.config.eta0 is not None:
+            cure = self.problem.hint or "Give a smaller eta0, or leave it out to have one found"
+        return DivergenceError(f"{what} in epoch {self._epoch}: {rates}. {cure}")
+
+    def _check_learned(self, reason: str) -> None:
+        """Refuses to call it convergence where the rate became too small to learn anything."""
+        if reason != "converged":
+            return
+        if not self.problem.learned_nothing(self.trace[-1]["objective"]):
+            return
+        first, text = self.header["chosen"]["eta0"], f"by epoch {self._epoch} nothing was learned"
+        if self._eta0 == first:
+            self._note(f"{text}. {self.problem.advice}")
+            return
+        raise DivergenceError(
+            f"{text}: the rate eta0 = {first:g} is too large for this data, and {self._eta0:g} is "
+            f"too small. {self.problem.advice}"
         )
 
-    def _converged(self, tracked: float) -> str | None:
-        values = [row["tracked"] for row in self.trace[-PATIENT_EPOCHS:]] + [tracked]
-        if not self.config.tol or len(values) <= PATIENT_EPOCHS:
-            return None
+    def _gains_little(self, tracked: float) -> bool:
+        patience = self.config.patience
+        values = [row["tracked"] for row in self.trace[-patience:]] + [tracked]
+        if not self.config.tol or len(values) <= patience:
+            return False
         gains = [before - after for before, after in pairwise(values)]
-        slow = all(gain < self.config.tol * abs(tracked) for gain in gains)
-        return "converged" if slow else None
+        return all(gain < self.config.tol * abs(tracked) for gain in gains)
 
     def _evaluate(self) -> Row:
         """The objective and the errors, by all workers, with the training clock standing still."""
@@ -471,10 +492,8 @@ class Run:
         return found | {"evaluation": time.monotonic() - began}
 
     def _sums(self, data: str) -> npt.NDArray[np.float64]:
-        interrupt = Interrupt(self._control.stop)
-        sums = self._do("evaluate", interrupt, _nothing, data)
-        if interrupt.happened:
-            raise KeyboardInterrupt
+        sums = self._do("evaluate", _nothing, data)
+        self.interrupt.check()
         # A row for each part, in the order of the parts, whoever did them
         rows: npt.NDArray[np.float64] = np.concatenate([part for part in sums if len(part)])
         return np.asarray(rows.sum(axis=0))
@@ -504,7 +523,7 @@ class Run:
         best = self.problem.judge is not None and bool(self._kept)
         if best or not self._whole or not _finite(learned):
             if not self._kept:
-                raise self._diverged()
+                raise self._diverged("the weights overflowed")
             learned = self._kept
         last = self._kept_row if best else self.trace[-1] if self.trace else {}
         about = {

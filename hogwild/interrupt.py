@@ -1,4 +1,7 @@
-"""Ctrl-C, while something must come to an end in good order: it is noted, and comes after that."""
+"""Ctrl-C while work must end in good order: it is noted, and raised after that.
+
+A program, as opposed to a library, may ask for SIGTERM and SIGHUP to count as Ctrl-C.
+"""
 
 import signal
 import threading
@@ -6,37 +9,90 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+# What `timeout`, batch systems, service managers and closed terminals send. Windows has no SIGHUP
+ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
 
 class Interrupt:
-    """Within it, Ctrl-C is only noted (in `happened`), and calls `stop`, if any.
+    """Within it, Ctrl-C is only noted (in `happened`), and calls `stop`.
 
     A second Ctrl-C interrupts at once. A handler of the user's own is left alone, and so are
-    threads, which hear of no Ctrl-C.
+    threads, which hear of no Ctrl-C. Within another one it does nothing.
     """
 
-    def __init__(self, stop: Callable[[], None] | None = None) -> None:
+    def __init__(self) -> None:
         self.happened = False
-        self._stop = stop
-        self._ours = False
-        self._depth = 0  # it may be entered again within itself
+        self.stop: Callable[[], None] = _nothing
+        self._has_ctrl_c = False
 
     def __enter__(self) -> "Interrupt":
-        self._depth += 1
-        main = threading.current_thread() is threading.main_thread()
-        if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self._handle)
-            self._ours = True
+        global _noting
+        if _noting is None and threading.current_thread() is threading.main_thread():
+            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                signal.signal(signal.SIGINT, self._handle)
+                self._has_ctrl_c = True
+            _noting = self
+            if _ended:  # its KeyboardInterrupt was lost, as in a destructor
+                self.note()
         return self
 
     def __exit__(self, *problem: Any) -> None:
-        self._depth -= 1
-        if self._ours and self._depth == 0:
+        global _noting
+        if _noting is not self:
+            return
+        _noting = None
+        if self._has_ctrl_c:
+            self._has_ctrl_c = False
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            self._ours = False
 
-    def _handle(self, number: int, frame: FrameType | None) -> None:
+    def check(self) -> None:
+        """Raises KeyboardInterrupt if it happened."""
         if self.happened:
             raise KeyboardInterrupt
+
+    def note(self) -> None:
+        """It happens now."""
         self.happened = True
-        if self._stop is not None:
-            self._stop()
+        self.stop()
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.check()
+        self.note()
+
+
+_noting: Interrupt | None = None  # the outermost one that the main thread is in
+_ended = False  # whether SIGTERM or SIGHUP came, or comes too late to change anything
+
+
+def heed_endings() -> None:
+    """Lets SIGTERM and SIGHUP end this program as Ctrl-C does. One that is ignored stays so."""
+    for number in ENDINGS:
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _end)
+
+
+def ignore_endings() -> None:
+    """Those that were heeded change nothing from now on: the work is done.
+
+    Python, as it ends, gives a handled signal its default action back; an ignored one stays so.
+    """
+    global _ended
+    for number in ENDINGS:
+        if signal.getsignal(number) is _end:
+            _ended = True
+            signal.signal(number, signal.SIG_IGN)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """Only the first one counts: `timeout` and systemd send two in a row."""
+    global _ended
+    if _ended:
+        return
+    _ended = True
+    if _noting is None:
+        raise KeyboardInterrupt
+    _noting.note()
+
+
+def _nothing() -> None:
+    pass

@@ -1,45 +1,85 @@
 """The meaning of the package: the trainer, plain and slow, in float64.
 
-    F(w, b) = l2/2 |w|^2 + mean of loss(<w, x_i> + b, y_i),    y_i = -1 or +1
+    F(w, b) = l2/2 |w|^2 + mean of loss(<w, x_i> + b, y_i)
 
-X is anything that ``@`` works with; `learn` and `train` want it dense.
+Of classes, y_i is -1 or +1. X is anything that ``@`` works with; `learn` and `train` want it dense.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from hogwild.problems.losses import LOSSES
 from hogwild.problems.schedules import SCHEDULES
+from hogwild.steps.sgd import Plan as Numbers
 
-# loss and its derivative as functions of the margin z = y * score
-MARGIN_LOSSES = {
-    "hinge": (lambda z: np.where(z < 1, 1 - z, 0), lambda z: -1.0 * (z < 1)),
-    "squared_hinge": (lambda z: (z < 1) * (1 - z) ** 2, lambda z: (z < 1) * (2 * z - 2)),
-    "logistic": (lambda z: np.logaddexp(0, -z), lambda z: -np.exp(-np.logaddexp(0, z))),
-    "squared": (lambda z: (1 - z) ** 2 / 2, lambda z: z - 1),
-    "modified_huber": (
+
+def of_margin(value, slope):
+    """A loss and its derivative by the score, made of functions of the margin z = y * score."""
+    return (
+        lambda score, y, p: value(np.asarray(y * score, float)),
+        lambda score, y, p: y * slope(np.asarray(y * score, float)),
+    )
+
+
+# value and slope of (score, y, parameter)
+FORMULAS = {
+    "hinge": of_margin(lambda z: np.where(z < 1, 1 - z, 0), lambda z: -1.0 * (z < 1)),
+    "squared_hinge": of_margin(lambda z: (z < 1) * (1 - z) ** 2, lambda z: (z < 1) * (2 * z - 2)),
+    "logistic": of_margin(lambda z: np.logaddexp(0, -z), lambda z: -np.exp(-np.logaddexp(0, z))),
+    "modified_huber": of_margin(
         lambda z: np.select([z < -1, z < 1], [-4 * z, (1 - z) ** 2]),
         lambda z: np.select([z < -1, z < 1], [-4.0 + 0 * z, 2 * z - 2]),
     ),
-    "exponential": (
+    "exponential": of_margin(
         lambda z: np.where(z < -50, np.exp(50) * (-49 - z), np.exp(-np.fmax(z, -50))),
         lambda z: -np.exp(-np.fmax(z, -50)),
     ),
-    "perceptron": (lambda z: np.where(z < 0, -z, 0), lambda z: -1.0 * (z <= 0)),
+    "perceptron": of_margin(lambda z: np.where(z < 0, -z, 0), lambda z: -1.0 * (z <= 0)),
+    "squared": (lambda s, y, p: (s - y) ** 2 / 2, lambda s, y, p: s - y),
+    "absolute": (lambda s, y, p: np.abs(s - y), lambda s, y, p: np.sign(s - y)),
+    "huber": (
+        lambda s, y, p: np.where(np.abs(s - y) < p, (s - y) ** 2 / 2, p * np.abs(s - y) - p**2 / 2),
+        lambda s, y, p: np.clip(s - y, -p, p),
+    ),
+    "epsilon_insensitive": (
+        lambda s, y, p: np.fmax(0, np.abs(s - y) - p),
+        lambda s, y, p: np.sign(s - y) * (np.abs(s - y) > p),
+    ),
+    "quantile": (
+        lambda s, y, p: np.where(s > y, (1 - p) * (s - y), p * (y - s)),
+        lambda s, y, p: (1 - p) * (s > y) - p * (s < y),
+    ),
+    "poisson": (
+        lambda s, y, p: np.exp(np.fmin(s, 30)) * (1 + np.fmax(0, s - 30)) - y * s,
+        lambda s, y, p: np.exp(np.fmin(s, 30)) - y,
+    ),
 }
 
 
-def value(loss, score, target):
+class Plan(NamedTuple):
+    """What is learned, and how: `share` is the intercept's rate over that of the weights."""
+
+    loss: str
+    schedule: str
+    eta0: float
+    l2: float
+    share: float
+    parameter: float = 0.0
+
+
+def value(loss, score, y, parameter=0.0):
     """The losses; of a loss that has no formula here, by its own function."""
-    if loss in MARGIN_LOSSES:
-        return MARGIN_LOSSES[loss][0](np.asarray(target * score, float))
-    return np.vectorize(LOSSES[loss].value, otypes=[float])(score, target)
+    if loss in FORMULAS:
+        return FORMULAS[loss][0](np.asarray(score, float), y, parameter)
+    return np.vectorize(LOSSES[loss].value, otypes=[float])(score, y, parameter)
 
 
-def slope(loss, score, target):
+def slope(loss, score, y, parameter=0.0):
     """Their derivatives by the score."""
-    if loss in MARGIN_LOSSES:
-        return target * MARGIN_LOSSES[loss][1](np.asarray(target * score, float))
-    return np.vectorize(LOSSES[loss].slope, otypes=[float])(score, target)
+    if loss in FORMULAS:
+        return FORMULAS[loss][1](np.asarray(score, float), y, parameter)
+    return np.vectorize(LOSSES[loss].slope, otypes=[float])(score, y, parameter)
 
 
 def objective(X, y, w, b, loss, l2):
@@ -54,32 +94,34 @@ def gradient(X, y, w, b, loss, l2):
 
 
 def learn(X, y, order, plan, w, b, times):
-    """One step on each of the rows in `order`, at `times[1:]`; w, b, and the losses just before.
+    """One step on each of the rows in `order`, at `times[1:]`; w, b, and the sum of the losses.
 
-    plan: loss, schedule, eta0, l2, and the intercept's rate over that of the weights.
+    A step is the penalty's, and then one against the slope of the loss at the weights that are
+    left; the losses are those just before the latter.
     """
-    loss, schedule, eta0, l2, share = plan
-    rate, left = SCHEDULES[schedule].rate, SCHEDULES[schedule].left
+    schedule = SCHEDULES[plan.schedule]
     total = 0.0
     for row, before, t in zip(order, times[:-1], times[1:], strict=True):
+        now = Numbers(plan.eta0, plan.l2, before, plan.share, plan.parameter)
+        w = schedule.scale(now, t) * w
         score = w @ X[row] + b
-        total += value(loss, score, y[row])
-        step = rate(t, eta0, l2) * slope(loss, score, y[row])
-        w = left(t, before, eta0, l2) * w - step * X[row]
-        b = b - share * step
+        total += value(plan.loss, score, y[row], plan.parameter)
+        rate = schedule.rate(now, t)
+        step = rate * slope(plan.loss, score, y[row], plan.parameter)
+        w = w - step * X[row]
+        b = b - plan.share * step
     return w, b, total
 
 
-def train(X, y, orders, plan, moments, beta=1.0):
+def train(X, y, orders, plan, snapshots, beta=1.0):
     """An epoch for each order, and what it may have come to: pairs w, b.
 
     The last ones, and the means of those at the ends of the pieces of the last epoch, which is cut
-    into `moments` pieces: all of them, and those that end in its last quarter.
+    into so many pieces: all of them, and those that end in its last quarter.
     """
-    loss, schedule, eta0, l2, share = plan
-    rows, size, w, b = len(y), -(-len(y) // moments), np.zeros(X.shape[1]), 0.0
+    rows, size, w, b = len(y), -(-len(y) // snapshots), np.zeros(X.shape[1]), 0.0
     for epoch, order in enumerate(orders):
-        now, kept = (loss, schedule, eta0 * beta**epoch, l2, share), []
+        now, kept = plan._replace(eta0=plan.eta0 * beta**epoch), []
         for begin in range(0, rows, size):
             piece = order[begin : begin + size]
             times = epoch * rows + begin + np.arange(len(piece) + 1.0)

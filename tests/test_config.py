@@ -19,6 +19,13 @@ def test_the_defaults_are_in_order() -> None:
     [
         ({"task": "mf2"}, "task: 'mf2' is not one of svm, logistic"),
         ({"loss": "hing"}, "loss: 'hing' is not one of hinge, squared_hinge"),
+        ({"loss": "huber"}, "loss: 'huber' is not one of hinge, squared_hinge, logistic, squared,"),
+        ({"loss": "kl"}, "exponential, perceptron (for the task svm)"),
+        ({"task": "mf", "schedule": "backof"}, "'backof' is not one of adaptive, "),
+        (
+            {"task": "mf", "strategy": "ordered"},
+            "'ordered' is not one of auto, hogwild, strata (for",
+        ),
         ({"l2": -1}, "l2: must be at least 0, not -1"),
         ({"l2": float("nan")}, "l2: expected a finite number, not nan"),
         ({"l2": "1e-4"}, "l2: expected a number, not '1e-4'"),

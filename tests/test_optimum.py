@@ -8,8 +8,8 @@ from scipy.special import expit
 import hogwild
 from experiments.optimum import optimum
 from hogwild.data.synthetic import rcv1
-from hogwild.parallel.strategies import STRATEGIES
-from hogwild.problems.losses import LOSSES
+from hogwild.loops.strategies import STRATEGIES
+from hogwild.problems.losses import SIGNS, names_for
 from hogwild.problems.schedules import SCHEDULES
 from tests import reference
 
@@ -23,6 +23,7 @@ def is_smooth(loss, step=1e-7):
     return np.allclose(below, above, rtol=1e-5, atol=1e-5)
 
 
+LOSSES = names_for(SIGNS)
 SMOOTH = [loss for loss in LOSSES if is_smooth(loss)]
 
 
@@ -151,9 +152,12 @@ def test_a_run_without_any_options_ends_near_the_optimum(articles):
 # What is reported is what was descended
 
 
-@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("average", [True, False], ids=["mean", "last"])
-@pytest.mark.parametrize("strategy", [n for n, s in STRATEGIES.items() if s.rows and n != "strata"])
+@pytest.mark.parametrize(
+    ("loss", "strategy"),
+    [(loss, "hogwild") for loss in LOSSES]
+    + [("logistic", name) for name in STRATEGIES if name not in ("hogwild", "strata")],
+)
 def test_the_trace_tells_the_objective_and_the_errors_of_the_model(loss, average, strategy):
     (X, y), (Z, labels) = draw(seed=1), draw(rows=101, seed=2)
     rows, test = (

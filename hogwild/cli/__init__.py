@@ -1,6 +1,6 @@
 """The command line: one module for each command, and one place where errors become exit codes.
 
-0 done, 1 failed, 2 wrong usage, 130 after Ctrl-C.
+0 done, 1 failed, 2 wrong usage, 130 after Ctrl-C, SIGTERM or SIGHUP.
 """
 
 import argparse
@@ -13,7 +13,9 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from hogwild.cli.streams import complain, silence
 from hogwild.errors import HogwildError, HogwildWarning, OptionError
+from hogwild.interrupt import Interrupt, heed_endings, ignore_endings
 from hogwild.version import VERSION
 
 COMMANDS = {
@@ -30,34 +32,51 @@ COMMANDS = {
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a command; returns its exit code."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    """Runs a command; returns its exit code.
+
+    Without arguments it is the program itself: it takes those of the process, and SIGTERM and
+    SIGHUP end it as Ctrl-C does.
+    """
+    try:
+        if arguments is not None:
+            return _run(arguments)
+        heed_endings()
+        code = _run(sys.argv[1:])
+        ignore_endings()
+        return code
+    except KeyboardInterrupt as interrupt:
+        ignore_endings()
+        complain("; ".join(["interrupted", *map(str, interrupt.args)]))
+        return 130
+
+
+def _run(arguments: list[str]) -> int:
     warnings.showwarning = _show_warning
     if sys.stdout is None:  # closed by whoever started us
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
     try:
-        parsed = _parser(arguments).parse_args(arguments)
-        return int(parsed.run(parsed) or 0)
+        with Interrupt() as interrupt:  # an exception while modules are imported may be lost there
+            parsed = _parser(arguments).parse_args(arguments)
+        interrupt.check()
+        code = int(parsed.run(parsed) or 0)
+        sys.stdout.flush()
+        return code
     except SystemExit as leaving:  # argparse has said what it has to say
         return leaving.code if isinstance(leaving.code, int) else 1
     except OptionError as problem:
-        _complain(_with_dashes(str(problem)))
+        complain(_with_dashes(str(problem)))
         return 2
     except HogwildError as problem:
-        _complain(str(problem))
+        complain(str(problem))
         return 1
-    except KeyboardInterrupt:
-        _complain("interrupted")
-        return 130
-    except BrokenPipeError:
-        # Whoever read our output has enough; Python must not complain of it at exit either
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read our output has enough
+        silence(sys.stdout)
         return 1
     except OSError as problem:
-        _complain(f"{problem.filename or 'output'}: {problem.strerror}")
+        complain(f"{problem.filename or 'output'}: {problem.strerror}")
         return 1
     except MemoryError:
-        _complain("out of memory: use a machine with more, or less data")
+        complain("out of memory: use a machine with more, or less data")
         return 1
 
 
@@ -91,12 +110,8 @@ def _with_dashes(problems: str) -> str:
     return re.sub(r"^(\w+):", typed, problems, flags=re.M)
 
 
-def _complain(text: str) -> None:
-    print(f"hogwild: {text}".replace("\n", "\n         "), file=sys.stderr)
-
-
 def _show_warning(
     message: Warning | str, category: type[Warning], *place: Any, **more: Any
 ) -> None:
     prefix = "" if issubclass(category, HogwildWarning) else f"{category.__name__}: "
-    print(f"hogwild: {prefix}{message}", file=sys.stderr)
+    complain(f"{prefix}{message}")

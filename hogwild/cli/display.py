@@ -1,19 +1,20 @@
 """How a training run shows itself: lines, with a live one below them on a terminal; or JSON."""
 
 import json
-import os
 import shutil
 import sys
 import textwrap
 import time
 from typing import Any
 
+from hogwild.cli.streams import complain, silence
 from hogwild.coordinator import Watcher
 from hogwild.problems.problem import Shown
 from hogwild.trace import Row
 
 THROUGHPUT = {"nonzeros_per_second": "M nnz/s", "ratings_per_second": "M ratings/s"}
 BAR = 24
+CELL, CELL_OF_FOLDS = 12, 22  # characters, of a number in the table of a search
 WORTH_A_WORD = 0.01  # seconds of preparation
 EVERY = 0.1  # seconds between two redrawings
 
@@ -58,7 +59,7 @@ class Lines(Watcher):
         self._shown = True
         full = int(BAR * min(1.0, max(0.0, share)))
         bar = "#" * full + "." * (BAR - full)
-        print(f"\r{epoch:>6} {seconds:>9.3f} [{bar}] {100 * share:3.0f} %", end="", flush=True)
+        say(f"\r{epoch:>6} {seconds:>9.3f} [{bar}] {100 * share:3.0f} %", end="")
 
     def epoch(self, row: Row) -> None:
         self._wipe()
@@ -72,9 +73,23 @@ class Lines(Watcher):
             f"{shown} {row['rate']:>9.3g} {speed:>{_width(THROUGHPUT[self._throughput])}}"
         )
 
+    def search(self, row: Row) -> None:
+        """A line for what is compared, for each row of the table, and for what was picked."""
+        self._wipe()
+        if row["kind"] == "search":
+            self._table = Table(row)
+            say(self._table.head())
+        elif row["kind"] == "compared":
+            for line in self._table.lines(row):
+                say(line)
+        else:
+            picked = ", ".join(f"{name} {value:g}" for name, value in row["options"].items())
+            then = f"training on all {row['rows']:,} rows, for {row['epochs']} epochs at most"
+            say(f"picked {picked}; {then}" if picked else then)
+
     def _wipe(self) -> None:
         if self._shown:
-            print("\r\033[K", end="")
+            say("\r\033[K", end="")
             self._shown = False
 
     def end(self, result: Any) -> None:
@@ -92,7 +107,7 @@ class Json(Watcher):
     """For programs: the header, a row for each epoch, and the end, as JSON lines."""
 
     def note(self, text: str) -> None:
-        _say_aside(text)
+        complain(text)
 
     def start(self, header: Row) -> None:
         say(json.dumps(header))
@@ -100,33 +115,84 @@ class Json(Watcher):
     def epoch(self, row: Row) -> None:
         say(json.dumps(row))
 
+    def search(self, row: Row) -> None:
+        say(json.dumps(row))
+
     def end(self, result: Any) -> None:
         """The last row: why training stopped."""
         say(json.dumps({"kind": "end", "reason": result.reason, "notes": result.notes}))
+
+
+class Table:
+    """The table of a search: a line for each combination of values, or for each fold of one."""
+
+    def __init__(self, about: Row) -> None:
+        self._about = about
+        self._shown = list(dict.fromkeys([*about["shown"], about["metric"]]))
+
+    def head(self) -> str:
+        """What is compared, and the titles."""
+        options, folds, rows = (self._about[name] for name in ("options", "folds", "rows"))
+        what = " and ".join(f"{len(values)} values of {name}" for name, values in options.items())
+        held = self._about["held_out"]
+        by = f"{folds} folds of {rows:,} rows" if folds else f"{held[0]:,} rows held out"
+        first = f"comparing {what} by the {self._about['metric']} on {by}"
+        if not options:
+            first = f"cross-validation: {by}, each judged by a model that did not learn from it"
+        width = CELL_OF_FOLDS if folds else CELL
+        titles = [f"{name:>{CELL}}" for name in options or ["fold"]]
+        titles += [f"{title:>{width if options else CELL}}" for title in self._shown]
+        return f"{first}\n{''.join(titles)}{'epochs':>{CELL}}"
+
+    def lines(self, row: Row) -> list[str]:
+        """A row of the table; where there is but one, its folds."""
+        if self._about["options"]:
+            values = "".join(f"{row[name]:>{CELL}.4g}" for name in self._about["options"])
+            return [values + "".join(self._cell(row, name) for name in self._shown) + _epochs(row)]
+        folds = [
+            f"{number:>{CELL}}" + self._plain(fold) + _epochs(fold)
+            for number, fold in enumerate(row["folds"], 1)
+        ]
+        spread = {name: row.get(f"{name}_std") for name in self._shown}
+        mean = f"{'mean':>{CELL}}{self._plain(row)}{_epochs(row)}"
+        return [*folds, mean, f"{'spread':>{CELL}}{self._plain(spread)}"]
+
+    def _plain(self, row: Row) -> str:
+        return "".join(f"{_short(row.get(name)):>{CELL}}" for name in self._shown)
+
+    def _cell(self, row: Row, name: str) -> str:
+        if not self._about["folds"]:
+            return f"{_short(row.get(name)):>{CELL}}"
+        text = f"{_short(row.get(name))} +- {_short(row.get(f'{name}_std'), '.2g')}"
+        return f"{text:>{CELL_OF_FOLDS}}"
+
+
+def _epochs(row: Row) -> str:
+    return f"{row['epochs']:>{CELL}.4g}"
+
+
+def _short(value: float | None, form: str = ".5g") -> str:
+    return "-" if value is None else f"{value:{form}}"
 
 
 class Silent(Watcher):
     """For nobody, but for what went otherwise than asked."""
 
     def note(self, text: str) -> None:
-        _say_aside(text)
+        complain(text)
 
     def end(self, result: Any) -> None:
         pass
 
 
-def say(text: str) -> None:
+def say(text: str, end: str = "\n") -> None:
     """A line, at once. Where none can be written any more, training goes on in silence."""
     try:
-        print(text, flush=True)
+        print(text, end=end, flush=True)
     except OSError as problem:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence(sys.stdout)
         if not isinstance(problem, BrokenPipeError):
-            print(f"hogwild: standard output: {problem.strerror}", file=sys.stderr)
-
-
-def _say_aside(text: str) -> None:
-    print(f"hogwild: {text}", file=sys.stderr)
+            complain(f"standard output: {problem.strerror}")
 
 
 def _width(title: str) -> int:

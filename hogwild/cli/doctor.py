@@ -35,12 +35,14 @@ def run(parsed: argparse.Namespace) -> int:
     else:
         state = f"{cache['kernels']} kernels, {cache['bytes'] / 1e6:.1f} MB"
         print(f"kernel cache   {cache['folder']}: {state if cache['kernels'] else 'empty as yet'}")
+    print(f"row fetching   {_fetching_words(found['fetching'])}")
     return 0
 
 
 def _findings() -> dict[str, Any]:
     from hogwild import machine
     from hogwild.parallel import memory, processes
+    from hogwild.problems import fetching
 
     return {
         "cpu": machine.cpu_name(),
@@ -58,7 +60,19 @@ def _findings() -> dict[str, Any]:
         "workers": "processes" if processes.available() else "threads (no fork on this system)",
         "versions": machine.versions(),
         "kernel_cache": _cache(),
+        "fetching": fetching.chosen().get(machine.cpu_name(), {}),
     }
+
+
+def _fetching_words(chosen: dict[str, int]) -> str:
+    """How far ahead rows are fetched, by the size of the data."""
+    if not chosen:
+        return "not measured yet; the first training on data of 1 MiB or more does"
+    by_size = [
+        f"{size}: {f'{ahead} non-zeros ahead' if ahead else 'off'}"
+        for size, ahead in sorted(chosen.items(), key=lambda item: int(item[0].split()[0]))
+    ]
+    return "by the size of the data, " + ", ".join(by_size)
 
 
 def _cache() -> dict[str, Any]:

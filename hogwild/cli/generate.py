@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hogwild.cli.options import ARGUMENTS
 from hogwild.errors import OptionError
 
 
@@ -13,7 +14,6 @@ class Option(NamedTuple):
 
     default: Any
     type: Callable[[str], Any]
-    metavar: str
     text: str
 
 
@@ -43,7 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             group.add_argument(
                 "--" + word.replace("_", "-"),
                 type=option.type,
-                metavar=option.metavar,
+                metavar=ARGUMENTS.get(option.type, "FILE"),
                 help=f"{option.text} {default}".strip(),
             )
 
@@ -132,30 +132,27 @@ KINDS = {
         "text-like sparse rows",
         _write_rcv1,
         {
-            "rows": Option(200_000, int, "N", "how many rows"),
-            "columns": Option(47_236, int, "N", "how many columns"),
+            "rows": Option(200_000, int, "how many rows"),
+            "columns": Option(47_236, int, "how many columns"),
             "first_row": Option(
                 0,
                 int,
-                "N",
                 "begin at this row of the endless set that the seed names: for test rows that go "
                 "with training rows",
             ),
-            "weights": Option(
-                None, str, "MODEL", "a file for the weights behind the labels, as a model"
-            ),
+            "weights": Option(None, str, "a file for the weights behind the labels, as a model"),
         },
     ),
     "ratings": Kind(
         "half stars by users for items, by default as many as in MovieLens 1M",
         _write_ratings,
         {
-            "users": Option(6_040, int, "N", "how many users"),
-            "items": Option(3_706, int, "N", "how many items"),
-            "ratings": Option(1_000_209, int, "N", "how many ratings, those for --test among them"),
-            "rank": Option(16, int, "N", "factors of users and items behind the ratings"),
-            "test": Option(None, str, "OUT2", "a second file, for ratings to test on"),
-            "test_share": Option(0.1, float, "X", "the share of the ratings that goes there"),
+            "users": Option(6_040, int, "how many users"),
+            "items": Option(3_706, int, "how many items"),
+            "ratings": Option(1_000_209, int, "how many ratings, those for --test among them"),
+            "rank": Option(16, int, "factors of users and items behind the ratings"),
+            "test": Option(None, str, "a second file, for ratings to test on"),
+            "test_share": Option(0.1, float, "the share of the ratings that goes there"),
         },
     ),
 }

@@ -2,14 +2,19 @@
 
 import argparse
 import dataclasses
+from collections.abc import Collection
 from typing import Any
 
-from hogwild.config import Config
+from hogwild.config import Config, kind_of
+
+ARGUMENTS: dict[Any, str] = {int: "N", float: "X", str: "WORD"}  # what help calls a value
 
 
-def add_config(parser: argparse.ArgumentParser) -> None:
+def add_config(parser: argparse.ArgumentParser, without: Collection[str] = ()) -> None:
     """One option for each field of `Config`. Their values are checked there, all at once."""
     for known in dataclasses.fields(Config):
+        if known.name in without:
+            continue
         name = "--" + known.name.replace("_", "-")
         text = known.metadata["text"].replace("%", "%%")
         if known.type is bool:
@@ -18,7 +23,7 @@ def add_config(parser: argparse.ArgumentParser) -> None:
             flag, way = ("--no-" + name[2:], off) if known.default else (name, on)
             parser.add_argument(flag, dest=known.name, **way)
             continue
-        if "bool" in str(known.type):
+        if kind_of(known) is bool:
             way = {"action": argparse.BooleanOptionalAction, "default": None, "help": text}
             parser.add_argument(name, dest=known.name, **way)
             continue
@@ -28,8 +33,10 @@ def add_config(parser: argparse.ArgumentParser) -> None:
             dest=known.name,
             default=known.default,
             type=_number(known),
-            metavar="|".join(choices()) if choices else _letter(known),
-            help=text + ("" if known.default is None else f" [{known.default}]"),
+            metavar="|".join(choices()) if choices else ARGUMENTS[kind_of(known)],
+            help=text
+            + ("; FROM:TO:COUNT compares values" if known.metadata["searched"] else "")
+            + ("" if known.default is None else f" [{known.default}]"),
         )
 
 
@@ -80,16 +87,9 @@ def _number(known: "dataclasses.Field[Any]") -> Any:
     """Turns text into a number where it is one; where not, `Config` says what it should be."""
 
     def convert(text: str) -> Any:
-        for kind in (int, float):
-            if kind.__name__ in str(known.type):
-                try:
-                    return kind(text)
-                except ValueError:
-                    return text
-        return text
+        try:
+            return kind_of(known)(text)
+        except ValueError:
+            return text
 
     return convert
-
-
-def _letter(known: "dataclasses.Field[Any]") -> str:
-    return "N" if "int" in str(known.type) else "X"

@@ -1,14 +1,11 @@
 """`hogwild train`."""
 
 import argparse
-import signal
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import FrameType
 
-from hogwild.cli.display import Json, Lines, Silent
+from hogwild.cli.display import Json, Lines, Silent, say
 from hogwild.cli.models import add_columns
 from hogwild.cli.options import (
     add_config,
@@ -17,9 +14,12 @@ from hogwild.cli.options import (
     config_options,
     index_base,
 )
-from hogwild.config import Config
+from hogwild.cli.streams import complain
+from hogwild.coordinator import Result
 from hogwild.errors import OptionError
 from hogwild.paths import check_apart, check_output
+from hogwild.selection import check_options, is_search, search
+from hogwild.training import train
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +31,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         ".npz or .mtx; text also as .gz or .bz2",
     )
     parser.add_argument("--test", metavar="FILE", help="rows or ratings to report the error on")
+    parser.add_argument(
+        "--validate",
+        metavar="FILE",
+        help="rows to learn nothing from: stop when they are no longer predicted better, and take "
+        "the best epoch",
+    )
+    parser.add_argument(
+        "--folds",
+        type=_whole,
+        metavar="N",
+        help="judge by cross-validation with so many folds; then train on all rows",
+    )
+    parser.add_argument(
+        "--metric",
+        metavar="NAME",
+        help="what to judge by, with --folds or several values of an option: loss, error, auc, ... "
+        "[loss]",
+    )
+    parser.add_argument(
+        "--sample-weight", metavar="FILE", help="weights of the rows of DATA: a number a line"
+    )
     parser.add_argument("--model", metavar="OUT", help="where to save the model")
     parser.add_argument("--trace", metavar="FILE", help="where to save the record, as JSON lines")
     parser.add_argument("--json", action="store_true", help="print the record, as JSON lines")
@@ -43,62 +64,60 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Trains; says how it goes."""
-    options = config_options(parsed)
     _check(parsed)
-    from hogwild.training import train
-
-    _end_like_ctrl_c()
+    options = config_options(parsed)
     display = Json() if parsed.json else Silent() if parsed.quiet else Lines()
-    result = train(
-        parsed.data,
-        test=parsed.test,
-        model=parsed.model,
-        trace=parsed.trace,
-        watcher=display,
-        index_base=index_base(parsed),
-        columns=parsed.columns,
-        duplicates=parsed.duplicates,
-        **options,
-    )
+    common = {
+        "test": parsed.test,
+        "validate": parsed.validate,
+        "sample_weight": parsed.sample_weight,
+        "model": parsed.model,
+        "trace": parsed.trace,
+        "watcher": display,
+        "index_base": index_base(parsed),
+    }
+    result: Result
+    if is_search(options, parsed.folds):
+        metric = {} if parsed.metric is None else {"metric": parsed.metric}
+        result = search(parsed.data, folds=parsed.folds, **metric, **common, **options)
+    else:
+        ratings = {"columns": parsed.columns, "duplicates": parsed.duplicates}
+        result = train(parsed.data, **ratings, **common, **options)
     display.end(result)
     if parsed.model and not (parsed.json or parsed.quiet):
-        print(f"saved: {parsed.model}")
+        say(f"saved: {parsed.model}")
     if result.reason != "interrupted":
         return 0
     kept = f"the model so far is in {parsed.model}" if parsed.model else "no --model was asked for"
-    print(f"hogwild: interrupted; {kept}", file=sys.stderr)
+    complain(f"interrupted; {kept}")
     return 130
 
 
-def _end_like_ctrl_c() -> None:
-    """Lets the signals that batch systems end programs with save the model so far."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores one: so be it
-            signal.signal(number, _end)
-
-
-def _end(number: int, frame: FrameType | None) -> None:
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a script
-        raise KeyboardInterrupt
-    signal.raise_signal(signal.SIGINT)
+def _whole(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
 
 
 def _check(parsed: argparse.Namespace) -> None:
     """All that is wrong with the call, before any file is read."""
     problems: list[str] = []
+    options = config_options(parsed)
     named = {"model": parsed.model, "trace": parsed.trace}
     checks: list[Callable[[], object]] = [
-        partial(Config.of, config_options(parsed)),
+        partial(check_options, options, parsed.folds, parsed.validate is not None, parsed.metric),
         *(partial(check_output, path) for path in named.values() if path),
-        partial(check_apart, named, [parsed.data, parsed.test]),
+        partial(
+            check_apart, named, [parsed.data, parsed.test, parsed.validate, parsed.sample_weight]
+        ),
     ]
     for check in checks:
         try:
             check()
         except OptionError as problem:
             problems.append(str(problem))
-    if parsed.test and not Path(parsed.test).exists():
-        problems.append(f"test: there is no file {parsed.test}")
+    for name in ("test", "validate", "sample_weight"):
+        path = getattr(parsed, name)
+        if path and not Path(path).exists():
+            problems.append(f"{name}: there is no file {path}")
     if parsed.json and parsed.quiet:
         problems.append("json: it prints the record, and --quiet nothing; choose one")
     if problems:

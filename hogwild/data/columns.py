@@ -1,7 +1,8 @@
 """Delimited text: what separates the fields of a line, and which of them are wanted."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,22 +49,21 @@ def checked_columns(columns: Any, values: bool) -> Columns | None:
     if columns is None:
         return None
     given = columns.split(",") if isinstance(columns, str) else columns
+    wanted = (
+        f"columns is {columns!r}; it must name the columns of the user, the item"
+        f"{' and the value' if values else ''}, all by names or all by places (from 1 on), such as "
+        f"{_example(values)}"
+    )
     if not isinstance(given, Sequence) or not (2 <= len(given) <= 3) or len(given) < 2 + values:
-        raise OptionError(
-            f"columns is {columns!r}; it must name the columns of the user, the item"
-            f"{' and the value' if values else ''}, such as {_example(values)}"
-        )
+        raise OptionError(wanted)
     cells = [cell.strip() if isinstance(cell, str) else cell for cell in given[: 2 + values]]
     if len(set(map(str, cells))) < len(cells):
         raise OptionError(f"columns is {columns!r}; it names a column twice")
-    if all(_is_place(cell) for cell in cells):
+    if all(map(_is_place, cells)):
         return tuple(int(cell) - 1 for cell in cells)
     if all(isinstance(cell, str) and cell and not cell.isdecimal() for cell in cells):
         return tuple(cells)
-    raise OptionError(
-        f"columns is {columns!r}; it must be all names or all places (from 1 on), such as "
-        f"{_example(values)}"
-    )
+    raise OptionError(wanted)
 
 
 def _example(values: bool) -> str:
@@ -71,9 +71,7 @@ def _example(values: bool) -> str:
 
 
 def _is_place(cell: Any) -> bool:
-    if isinstance(cell, str):
-        return cell.isdecimal() and 1 <= int(cell) <= 10**6
-    return isinstance(cell, int) and not isinstance(cell, bool) and 1 <= cell <= 10**6
+    return type(cell) in (str, int) and str(cell).isdecimal() and 1 <= int(cell) <= 10**6
 
 
 def split(line: bytes, separator: bytes) -> Fields:
@@ -134,24 +132,22 @@ def _fitting(
     lines: list[bytes], separator: bytes, columns: Columns | None, values: bool
 ) -> tuple[int, int]:
     """How many lines can be understood with this separator, and how many it separates at all."""
-    enough = 0
-    for line in lines:
-        try:
-            enough += len(split(line, separator)) >= 2
-        except Unclear:
-            continue
+    enough = _understood(lines, lambda line: len(split(line, separator)) >= 2)
     try:
         layout = _layout(lines, separator, columns, values)
     except Unclear:
         return 0, enough
-    good = int(layout.header)
-    for line in lines[layout.header :]:
-        try:
-            rating_of(line, layout)
-            good += 1
-        except Unclear:
-            continue
-    return good, enough
+    below = lines[layout.header :]
+    return layout.header + _understood(below, lambda line: rating_of(line, layout)), enough
+
+
+def _understood(lines: list[bytes], meaning: Callable[[bytes], Any]) -> int:
+    """In how many lines there is something of this meaning."""
+    count = 0
+    for line in lines:
+        with suppress(Unclear):
+            count += bool(meaning(line))
+    return count
 
 
 def _layout(lines: list[bytes], separator: bytes, columns: Columns | None, values: bool) -> Layout:
@@ -164,7 +160,10 @@ def _layout(lines: list[bytes], separator: bytes, columns: Columns | None, value
             raise Unclear(_too_few(first, separator, values))
         places = (0, 1, 2)[: 2 + values]
         if _is_header(lines, places, separator, values):
-            raise Unclear(_unknown(first, values))
+            raise Unclear(
+                f"neither a rating nor a header with names that are known: {_listed(first)}; "
+                f"{_say_which(values)}"
+            )
         return Layout(separator, places, False)
     if isinstance(columns[0], str):
         return Layout(separator, _by_names(first, columns), True)
@@ -226,14 +225,10 @@ def _is_header(lines: list[bytes], places: tuple[int, ...], separator: bytes, va
 
 def _holds_numbers(lines: list[bytes], place: int, separator: bytes) -> bool:
     """Whether a field is a number in all of some lines."""
-    for line in lines:
-        try:
-            field = split(line, separator)[place : place + 1]
-        except Unclear:
-            return False
-        if not field or not NUMBER.fullmatch(field[0]):
-            return False
-    return len(lines) > 0
+    count = _understood(
+        lines, lambda line: any(map(NUMBER.fullmatch, split(line, separator)[place : place + 1]))
+    )
+    return 0 < count == len(lines)
 
 
 def _too_few(first: Fields, separator: bytes, values: bool, wanted: int = 0) -> str:
@@ -245,13 +240,6 @@ def _too_few(first: Fields, separator: bytes, values: bool, wanted: int = 0) -> 
     return (
         f"{len(first)} fields (separated by {SEPARATORS[separator]}); expected {what} in at least "
         f"{wanted or 2 + values}{hint}"
-    )
-
-
-def _unknown(first: Fields, values: bool) -> str:
-    return (
-        f"neither a rating nor a header with names that are known: {_listed(first)}; "
-        f"{_say_which(values)}"
     )
 
 

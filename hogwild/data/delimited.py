@@ -19,9 +19,9 @@ from hogwild.data.columns import (
     layout_of,
     rating_of,
 )
-from hogwild.data.ids import Coder, Codes, Ids
+from hogwild.data.ids import BadIdError, Coder, Codes, Ids
 from hogwild.data.ratings import Ratings
-from hogwild.data.svmlight import BINARY, BYTE_ORDER_MARK, blocks_of
+from hogwild.data.svmlight import blocks_of, start_of_text
 from hogwild.data.texts import Texts
 from hogwild.errors import DataError
 from hogwild.kernels.delimited import (
@@ -43,34 +43,10 @@ NO_PLACE = 2**64 - 1
 WAYS = {b"::": DOUBLE, b" ": BLANKS}
 
 
-class BadIdError(Exception):
-    """An id that cannot be used: its number among those given, and why."""
-
-    def __init__(self, at: int, reason: str) -> None:
-        super().__init__(reason)
-        self.at = at
-
-
 class Column(Protocol):
     """What gives codes to the ids in one column."""
 
     def add(self, given: Texts, codes: Codes) -> None: ...
-
-
-class IdColumn:
-    """Ids of any kind, with codes as they come."""
-
-    def __init__(self) -> None:
-        self.coder = Coder()
-
-    def add(self, given: Texts, codes: Codes) -> None:
-        """Writes the codes of ids; refuses what is not UTF-8."""
-        before = self.coder.count
-        self.coder.add(given, codes)
-        invalid = self.coder.invalid(before)
-        if invalid is not None:
-            at = int(np.argmax(codes == invalid))
-            raise BadIdError(at, "an id is not UTF-8; convert the file to it")
 
 
 class Parsed:
@@ -139,8 +115,9 @@ class Parsed:
             user, item, value = rating_of(text, self.layout)
             if self._valued:
                 self.values[self.count] = value
-            for places, number in zip(self._found, (0, len(user), len(user), None), strict=True):
-                places[0] = len(user + item) if number is None else number
+            ends = 0, len(user), len(user), len(user + item)
+            for places, place in zip(self._found, ends, strict=True):
+                places[0] = place
             self._add_ids(np.frombuffer(user + item + bytes(PADDING), np.uint8), 1)
         except (Unclear, BadIdError) as problem:
             self._fail(self.line + 1, problem)
@@ -168,11 +145,13 @@ def read(source: "Source", *, columns: Any, values: bool) -> Ratings:
     """Reads a file; the layout is found in its first lines."""
     wanted = checked_columns(columns, values)
     name = str(source.path)
-    users, items = IdColumn(), IdColumn()
+    users, items = Coder(), Coder()
     parsed: Parsed | None = None
     blank = 0
     for text, size in blocks_of(source.file):
-        begin = _start(text, name) if parsed is None and not blank else 0
+        begin = 0
+        if parsed is None and not blank:
+            begin = start_of_text(text, f"{name}: is not delimited text")
         if parsed is None:
             sample = list(islice(_lines(text, begin, size), SAMPLE))
             if not sample:
@@ -180,7 +159,8 @@ def read(source: "Source", *, columns: Any, values: bool) -> Ratings:
                 continue
             refuse_zero_bytes(name, text, begin, size, blank)
             first = blank + text.count(b"\n", 0, sample[0][0]) + 1
-            layout = layout_of(source.path, _lines_of(text, sample), wanted, values, first)
+            lines = [bytes(text[at : end - 1]) for at, end in sample]
+            layout = layout_of(source.path, lines, wanted, values, first)
             parsed = Parsed(name, layout, (users, items))
             parsed.line = first - 1 + layout.header
             begin = sample[0][layout.header]
@@ -188,7 +168,7 @@ def read(source: "Source", *, columns: Any, values: bool) -> Ratings:
     if parsed is None or parsed.count == 0:
         raise DataError(f"{name}: has no ratings in it; expected lines like 17,42,3.5")
     user_codes, item_codes, given = parsed.arrays()
-    ids = users.coder.ids(user_codes), items.coder.ids(item_codes)
+    ids = users.ids(user_codes), items.ids(item_codes)
     return Ratings.from_codes(user_codes, item_codes, given, *ids, name=name)
 
 
@@ -200,14 +180,6 @@ def refuse_zero_bytes(name: str, text: bytearray, begin: int, size: int, lines: 
         raise DataError(f"{name}: is not text but binary (line {line} has a zero byte)")
 
 
-def _start(text: bytearray, name: str) -> int:
-    """Where the first line begins, once it is clear that this is text."""
-    for magic, kind in BINARY.items():
-        if text.startswith(magic):
-            raise DataError(f"{name}: is not delimited text but {kind.replace('Rows', 'Ratings')}")
-    return len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
-
-
 def _lines(text: bytearray, begin: int, size: int) -> Iterator[tuple[int, int]]:
     """Where the lines that are not blank begin, and where the next ones do."""
     while begin < size:
@@ -215,10 +187,6 @@ def _lines(text: bytearray, begin: int, size: int) -> Iterator[tuple[int, int]]:
         if text[begin:end].strip():
             yield begin, end
         begin = end
-
-
-def _lines_of(text: bytearray, places: list[tuple[int, int]]) -> list[bytes]:
-    return [bytes(text[begin : end - 1]) for begin, end in places]
 
 
 WRITTEN = 1 << 16  # ratings at a time
@@ -258,7 +226,7 @@ def write_lines(
     for begin in range(0, len(ratings), step):
         part = slice(begin, begin + step)
         parts = ratings.users[part], ratings.items[part], values[part]
-        size = format_ratings(out, *parts, *users, *items, separator[0])
+        size = format_ratings(out, parts, tuple(users), tuple(items), separator[0])
         file.write(out[:size].data)
 
 

@@ -42,36 +42,29 @@ def _from_list(entries: list[Any], name: str) -> npt.NDArray[Any] | list[str]:
     kinds = set(map(type, entries))
     if kinds == {str}:
         return entries
-    numbers = all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds)
-    if numbers:
+    if all(map(_is_whole, kinds)):
         try:
             return np.array(entries, np.int64)
         except OverflowError:
             raise DataError(_too_large(name, max(entries, key=abs))) from None
-    if all(issubclass(kind, str) for kind in kinds):
+    if all(map(_is_text, kinds)):
         return [str(entry) for entry in entries]
-    raise _not_ids(entries, name)
-
-
-def _not_ids(entries: list[Any], name: str) -> DataError:
-    """What to say of a list that has other things than whole numbers, or than text."""
-    first = entries[0]
-    wanted = (int, np.integer) if isinstance(first, int | np.integer) else (str,)
-    if isinstance(first, bool) or not isinstance(first, int | np.integer | str):
-        at = 0
-    else:
-        at = next(
-            k
-            for k, entry in enumerate(entries)
-            if not isinstance(entry, wanted) or isinstance(entry, bool)
-        )
-    odd = entries[at]
+    fits = _is_text if isinstance(entries[0], str) else _is_whole
+    number, odd = next((k, entry) for k, entry in enumerate(entries, 1) if not fits(type(entry)))
     if str(odd) in MISSING:
-        return DataError(f"{name}: number {at + 1} is missing ({odd!r}); leave out what has no id")
-    return DataError(
-        f"{name}: number {at + 1} is {odd!r}, a {type(odd).__name__}; "
+        raise DataError(f"{name}: number {number} is missing ({odd!r}); leave out what has no id")
+    raise DataError(
+        f"{name}: number {number} is {odd!r}, a {type(odd).__name__}; "
         "ids must all be whole numbers, or all be text (.astype(str))"
     )
+
+
+def _is_whole(kind: type) -> bool:
+    return issubclass(kind, int | np.integer) and kind is not bool
+
+
+def _is_text(kind: type) -> bool:
+    return issubclass(kind, str)
 
 
 def _too_large(name: str, number: int) -> str:

@@ -4,6 +4,7 @@ The number 5 and the text "5" are the same id: a column with one id of another k
 text as a whole, and must still be found by the numbers of another file.
 """
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.data.given_ids import as_ids, number_blocks, refuse_empty, text_blocks
-from hogwild.data.texts import Numbers, Texts, first_invalid, written
+from hogwild.data.texts import Numbers, Texts, as_bytes, first_invalid, written
 from hogwild.errors import DataError
 from hogwild.kernels import ids as kernels
 from hogwild.kernels.ids import EMPTY
@@ -20,10 +21,19 @@ from hogwild.kernels.text import PADDING
 UNKNOWN = kernels.UNKNOWN  # the code of an id that is not among those that are known
 
 BLOCK = 1 << 16  # ids that are looked at together
-DIRECT = 1 << 22  # numbers below have a table of their own while ids come in
+DIRECT = 1 << 24  # numbers below have a table of their own while ids come in
 FEW = 1 << 10  # ids there is room for at first
 
 Codes = npt.NDArray[np.uint32]
+Blocks = Iterator[tuple[int, Numbers]] | Iterator[tuple[int, Texts]]
+
+
+class BadIdError(Exception):
+    """An id that cannot be used: its number among those given, and why."""
+
+    def __init__(self, at: int, reason: str) -> None:
+        super().__init__(reason)
+        self.at = at
 
 
 class Ids:
@@ -59,11 +69,11 @@ class Ids:
         codes = np.empty(len(given), np.uint32)
         if isinstance(given, np.ndarray):
             return _of_numbers(given, codes), codes
-        coder = Coder(numeric=False)
+        table = _Table()
         for begin, block in text_blocks(given, name):
             refuse_empty(block, begin, name)
-            coder.add(block, codes[begin : begin + len(block)])
-        return coder.ids(codes), codes
+            table.add(block, codes[begin : begin + len(block)])
+        return table.ids(), codes
 
     def __len__(self) -> int:
         return self._count
@@ -71,11 +81,8 @@ class Ids:
     def __getitem__(self, code: Any) -> Any:
         if not isinstance(code, int | np.integer):  # a slice, or an array of codes or of flags
             return self.take(np.arange(self._count)[code])
-        if not 0 <= code < self._count:
-            raise IndexError(f"there is no code {code}; codes go from 0 to {self._count - 1}")
-        if self.are_text:
-            return self.texts.part(int(code), int(code) + 1).tolist()[0]
-        return int(code) if self._numbers is None else int(self._numbers[code])
+        one = self.take([code])[0]
+        return one if self.are_text else int(one)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ids):
@@ -135,16 +142,16 @@ class Ids:
         Args:
             ids: an array, a list, other `Ids`, or a single number or text.
         """
-        if isinstance(ids, Ids):
-            return self._codes_of_ids(ids)
-        given = as_ids([ids] if isinstance(ids, int | str | np.integer) else ids, "the ids")
-        codes = np.empty(len(given), np.uint32)
-        if isinstance(given, np.ndarray):
-            for begin, block in number_blocks(given):
-                codes[begin : begin + len(block)] = self._find_numbers(block)
-        else:
-            for begin, texts in text_blocks(given, "the ids"):
-                codes[begin : begin + len(texts)] = self._find_texts(texts)
+        if ids is self:
+            return np.arange(len(self), dtype=np.uint32)
+        if not isinstance(ids, Ids):
+            ids = as_ids([ids] if isinstance(ids, int | str | np.integer) else ids, "the ids")
+        codes = np.empty(len(ids), np.uint32)
+        for begin, block in _blocks(ids):
+            part = codes[begin : begin + len(block)]
+            part[:] = (
+                self._find_texts(block) if isinstance(block, Texts) else self._find_numbers(block)
+            )
         return codes
 
     def joined(self, other: "Ids") -> "Ids":
@@ -157,59 +164,52 @@ class Ids:
         if not (self.are_text or other.are_text):
             return _numbers_as_ids(np.concatenate([self.numbers, other.numbers[new]]))
         mine, (blob, begins, ends) = self.texts, other.texts
-        return _joined_texts(mine, Texts(blob, begins[new], ends[new]))
+        return _Table(mine, Texts(blob, begins[new], ends[new])).ids()
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """What a file needs to hold; `from_arrays` makes ids of it again."""
+    def arrays(self, prefix: str = "") -> dict[str, npt.NDArray[Any]]:
+        """What a file needs to hold, under names with a prefix; `from_arrays` reads them again."""
         if self._blob is not None and self._ends is not None:
-            return {"text": self._blob[: int(self._ends[-1])], "ends": self._ends}
+            return {prefix + "text": self._blob[: int(self._ends[-1])], prefix + "ends": self._ends}
         if self._numbers is not None:
-            return {"numbers": self._numbers}
-        return {"count": np.array([self._count])}
+            return {prefix + "numbers": self._numbers}
+        return {prefix + "count": np.array([self._count])}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]], name: str = "the ids") -> "Ids":
-        """The ids that `arrays` told of, checked."""
-        if arrays.keys() == {"count"} and arrays["count"].shape == (1,) and arrays["count"][0] >= 0:
-            return cls.numbered(int(arrays["count"][0]))
-        if arrays.keys() == {"numbers"} and arrays["numbers"].dtype == np.int64:
-            return cls(len(arrays["numbers"]), np.ascontiguousarray(arrays["numbers"]))
-        if arrays.keys() == {"text", "ends"}:
-            return _checked_texts(arrays["text"], arrays["ends"], name)
-        raise DataError(f"{name}: damaged: the arrays {', '.join(arrays) or '(none)'} are no ids")
-
-    def _codes_of_ids(self, other: "Ids") -> Codes:
-        if other is self:
-            return np.arange(len(self), dtype=np.uint32)
-        codes = np.empty(len(other), np.uint32)
-        if other.are_text:
-            for begin in range(0, len(other), BLOCK):
-                part = other.texts.part(begin, begin + BLOCK)
-                codes[begin : begin + len(part)] = self._find_texts(part)
-        else:
-            for begin, block in number_blocks(other.numbers):
-                codes[begin : begin + len(block)] = self._find_numbers(block)
-        return codes
+    def from_arrays(
+        cls, arrays: dict[str, npt.NDArray[Any]], name: str = "the ids", prefix: str = ""
+    ) -> "Ids":
+        """The ids in those of some arrays whose names begin with a prefix, checked."""
+        held = {key.removeprefix(prefix): arrays[key] for key in arrays if key.startswith(prefix)}
+        match held:
+            case {"count": count} if len(held) == 1 and count.shape == (1,) and count[0] >= 0:
+                return cls.numbered(int(count[0]))
+            case {"numbers": numbers} if len(held) == 1 and numbers.dtype == np.int64:
+                return cls(len(numbers), np.ascontiguousarray(numbers))
+            case {"text": text, "ends": ends} if len(held) == 2:
+                return _checked_texts(text, ends, name)
+        raise DataError(f"{name}: damaged: the arrays {', '.join(held) or '(none)'} are no ids")
 
     def _find_numbers(self, given: Numbers) -> Codes:
         if self.are_text:
             return self._find_texts(written(given))
-        codes = np.empty(len(given), np.uint32)
         if self._numbers is None:
             known = (given >= 0) & (given < self._count)
             return np.where(known, given, UNKNOWN).astype(np.uint32)
-        if self._direct is not None:
-            kernels.find_direct(given, *self._direct, codes)
-        else:
-            kernels.find_numbers(given, self._slots, self._numbers, codes)
+        if self._direct is None:
+            return self._looked_up(as_bytes(given))
+        codes = np.empty(len(given), np.uint32)
+        kernels.find_direct(given, *self._direct, codes)
         return codes
 
     def _find_texts(self, given: Texts) -> Codes:
-        if not self.are_text:
-            numbers, whole = given.numbers()
-            return np.where(whole, self._find_numbers(numbers), np.uint32(UNKNOWN))
+        if self.are_text:
+            return self._looked_up(given)
+        numbers, whole = given.numbers()
+        return np.where(whole, self._find_numbers(numbers), np.uint32(UNKNOWN))
+
+    def _looked_up(self, given: Texts) -> Codes:
         codes = np.empty(len(given), np.uint32)
-        kernels.find_texts(*given, given.hashes(), self._slots, self._blob, self._ends, codes)
+        kernels.find_texts(tuple(given), given.hashes(), self._table, codes)
         return codes
 
     @cached_property
@@ -226,121 +226,135 @@ class Ids:
         return low, table
 
     @cached_property
-    def _slots(self) -> npt.NDArray[np.uint64]:
-        """The hash table of all ids."""
+    def _table(self) -> tuple[npt.NDArray[Any], ...]:
+        """The hash table of all ids, the ids in it, and where each begins and ends."""
+        known = self.texts if self.are_text else as_bytes(self.numbers)
         slots = _empty_slots(self._count)
-        if self.are_text:
-            kernels.fill_slots(self.texts.hashes(), slots)
-        else:
-            kernels.fill_slots(_number_hashes(self.numbers), slots)
-        return slots
+        kernels.fill_slots(known.hashes(), slots)
+        ends = np.append(known.begins, known.ends[-1:]) if self._ends is None else self._ends
+        return slots, known.blob, ends
 
 
-class Coder:
-    """Gives codes to ids as they come: to numbers as long as all are numbers, else to texts."""
+class _Table:
+    """Distinct texts, with codes in the order in which they came."""
 
-    def __init__(self, numeric: bool = True) -> None:
-        self.numeric = numeric
+    def __init__(self, *parts: Texts) -> None:
         self.count = 0
         self._slots = _empty_slots(FEW)
-        self._direct = np.zeros(DIRECT if numeric else 0, np.uint32)
-        self._numbers = np.empty(FEW if numeric else 0, np.int64)
-        self._blob = np.empty(0 if numeric else FEW, np.uint8)
-        self._ends = np.zeros(0 if numeric else FEW + 1, np.uint64)
+        self._blob = np.empty(FEW, np.uint8)
+        self._ends = np.zeros(FEW + 1, np.uint64)
+        for texts in parts:
+            for _, block in _parts(texts):
+                self.add(block, np.empty(len(block), np.uint32))
+
+    @property
+    def texts(self) -> Texts:
+        """All the texts that came."""
+        return Texts(self._blob, self._ends[: self.count], self._ends[1 : self.count + 1])
 
     def add(self, given: Texts, codes: Codes) -> None:
-        """Writes the codes of ids as they stand in a text."""
-        if self.numeric:
-            numbers, whole = given.numbers()
-            if whole.all():
-                self.add_numbers(numbers, codes)
-                return
-            self._become_text()
+        """Writes the codes of texts."""
         hashes = given.hashes()
-        sizes = int((given.ends - given.begins).sum())
-        self._make_room_for_text(sizes)
+        self._make_room_for_text(int(given.ends[-1] - given.begins[0]) if len(given) else 0)
         done = 0
         while True:
             most = min(len(self._slots) // 2, len(self._ends) - 1)
+            table = self._slots, self._blob, self._ends
             done, self.count = kernels.add_texts(
-                *given,
-                hashes,
-                done,
-                self._slots,
-                self._blob,
-                self._ends,
-                self.count,
-                most,
-                codes,
+                tuple(given), hashes, done, table, self.count, most, codes
             )
             if done == len(given):
                 return
             self._grow()
 
-    def add_numbers(self, given: Numbers, codes: Codes) -> None:
-        """Writes the codes of ids that are numbers; no text must have come yet."""
-        done = 0
-        while True:
-            most = min(len(self._slots) // 2, len(self._numbers))
-            done, self.count = kernels.add_numbers(
-                given,
-                done,
-                self._direct,
-                self._slots,
-                self._numbers,
-                self.count,
-                most,
-                codes,
-            )
-            if done == len(given):
-                return
-            self._grow()
-
-    def invalid(self, first: int) -> int | None:
-        """The code of the first id from code `first` on that is not UTF-8, if there is one."""
-        return (
-            None if self.numeric else first_invalid(self._blob, self._ends[: self.count + 1], first)
-        )
-
-    def ids(self, codes: Codes) -> Ids:
-        """All the ids that came. Puts numbers in order, and changes `codes` accordingly."""
-        if self.numeric:
-            return _in_order(self._numbers[: self.count], codes)
+    def ids(self) -> Ids:
+        """All the texts that came, as ids; nothing can be added any more."""
         self._ends.resize(self.count + 1, refcheck=False)
         self._blob.resize(int(self._ends[-1]) + PADDING, refcheck=False)
         return Ids(self.count, None, self._blob, self._ends)
 
     def _grow(self) -> None:
-        """Room for twice as many ids."""
+        """Room for twice as many texts."""
         most = 2 * self.count
         del self._slots  # before there is another one: it is large
         self._slots = _empty_slots(most)
-        if self.numeric:
-            self._numbers.resize(most, refcheck=False)
-            hashes = _number_hashes(self._numbers[: self.count])
-            # What has its place in the direct table must not take a slot, but may: it is never met
-        else:
-            self._ends.resize(most + 1, refcheck=False)
-            blob, ends = self._blob, self._ends[: self.count + 1]
-            hashes = Texts(blob, ends[:-1], ends[1:]).hashes()
-        kernels.fill_slots(hashes, self._slots)
+        self._ends.resize(most + 1, refcheck=False)
+        kernels.fill_slots(self.texts.hashes(), self._slots)
 
     def _make_room_for_text(self, size: int) -> None:
         used = int(self._ends[self.count])
         if len(self._blob) < used + size + PADDING:
             self._blob.resize(used + used // 4 + size + PADDING, refcheck=False)
 
-    def _become_text(self) -> None:
-        """Turns the numbers so far into texts; their codes stay."""
-        texts = written(self._numbers[: self.count])
-        self.numeric = False
-        self._blob = texts.blob
-        self._ends = np.zeros(max(FEW, 2 * self.count) + 1, np.uint64)
-        self._ends[1 : self.count + 1] = texts.ends
-        self._numbers = np.empty(0, np.int64)
-        self._direct = np.empty(0, np.uint32)
-        self._slots = _empty_slots(max(FEW, 2 * self.count))
-        kernels.fill_slots(texts.hashes(), self._slots)
+
+class Coder:
+    """Gives codes to ids as they come: to numbers as long as all are numbers, else to texts.
+
+    As long as all are numbers from 0 on and below DIRECT, they have a direct table, and then a
+    hash table: at first of the numbers' bytes, and once there is text, of texts.
+    """
+
+    def __init__(self) -> None:
+        self.numeric = True
+        self._direct = np.zeros(DIRECT, np.uint32)
+        self._direct_count = self._reach = 0
+        self._table: _Table | None = None
+
+    def add(self, given: Texts, codes: Codes) -> None:
+        """Writes the codes of ids as they stand in a text; refuses what is not UTF-8."""
+        if self.numeric:
+            numbers, whole = given.numbers()
+            if whole.all():
+                self.add_numbers(numbers, codes)
+                return
+            self._table = _Table(written(self._numbers()))
+            self.numeric = False
+        assert self._table
+        before = self._table.count
+        self._table.add(given, codes)
+        invalid = first_invalid(self._table.texts, before)
+        if invalid is not None:
+            at = int(np.argmax(codes == invalid))
+            raise BadIdError(at, "an id is not UTF-8; convert the file to it")
+
+    def add_numbers(self, given: Numbers, codes: Codes) -> None:
+        """Writes the codes of ids that are numbers; no text must have come yet."""
+        if self._table is None:
+            reach = int(given.view(np.uint64).max(initial=0)) + 1
+            if reach <= len(self._direct):
+                self._reach = max(self._reach, reach)
+                known = kernels.add_direct(given, self._direct, self._direct_count, codes)
+                self._direct_count = int(known)
+                return
+            self._table = _Table(as_bytes(self._numbers()))
+        self._table.add(as_bytes(given), codes)
+
+    def ids(self, codes: Codes) -> Ids:
+        """All the ids that came. Puts numbers in order, and changes `codes` accordingly."""
+        if self.numeric or self._table is None:
+            return _in_order(self._numbers(), codes)
+        return self._table.ids()
+
+    def _numbers(self) -> Numbers:
+        """The numbers that came, while all of them are numbers."""
+        if self._table is not None:
+            return self._table.texts.blob[: 8 * self._table.count].view(np.int64)
+        places = np.flatnonzero(self._direct[: self._reach])
+        numbers = np.empty(len(places), np.int64)
+        numbers[self._direct[places] - 1] = places
+        return numbers
+
+
+def _blocks(ids: Ids | npt.NDArray[Any] | list[str]) -> Blocks:
+    """Where a block begins, and its numbers or texts."""
+    if not isinstance(ids, Ids):
+        return number_blocks(ids) if isinstance(ids, np.ndarray) else text_blocks(ids, "the ids")
+    return _parts(ids.texts) if ids.are_text else number_blocks(ids.numbers)
+
+
+def _parts(texts: Texts) -> Iterator[tuple[int, Texts]]:
+    for begin in range(0, len(texts), BLOCK):
+        yield begin, texts.part(begin, begin + BLOCK)
 
 
 def _of_numbers(given: npt.NDArray[Any], codes: Codes) -> Ids:
@@ -348,19 +362,19 @@ def _of_numbers(given: npt.NDArray[Any], codes: Codes) -> Ids:
     if not len(given):
         return Ids.numbered(0)
     low, high = int(given.min()), int(given.max())
-    if _lie_close(low, high, len(given)):
-        direct = np.zeros(high - low + 1, np.uint32)
-        for _, block in number_blocks(given):
-            kernels.mark_numbers(block, low, direct)
-        numbers = np.empty(min(len(direct), len(given)), np.int64)
-        count = kernels.number_marked(direct, low, numbers)
+    if not _lie_close(low, high, len(given)):
+        coder = Coder()
         for begin, block in number_blocks(given):
-            kernels.find_direct(block, low, direct, codes[begin : begin + len(block)])
-        return _numbers_as_ids(numbers[:count].copy())
-    coder = Coder()
+            coder.add_numbers(block, codes[begin : begin + len(block)])
+        return coder.ids(codes)
+    direct = np.zeros(high - low + 1, np.uint32)
+    for _, block in number_blocks(given):
+        kernels.mark_numbers(block, low, direct)
+    used = np.flatnonzero(direct)
+    direct[used] = np.arange(1, len(used) + 1)
     for begin, block in number_blocks(given):
-        coder.add_numbers(block, codes[begin : begin + len(block)])
-    return coder.ids(codes)
+        kernels.find_direct(block, low, direct, codes[begin : begin + len(block)])
+    return _numbers_as_ids(used + low)
 
 
 def _lie_close(low: int, high: int, count: int) -> bool:
@@ -381,20 +395,9 @@ def _in_order(numbers: Numbers, codes: Codes) -> Ids:
 def _numbers_as_ids(numbers: Numbers) -> Ids:
     """Ids of distinct numbers, in their order; those that are 0, 1, 2 ... are not stored."""
     count = len(numbers)
-    if count == 0 or (
-        numbers[0] == 0 and numbers[-1] == count - 1 and np.all(np.diff(numbers) == 1)
-    ):
+    if count == 0 or (numbers[0] == 0 and np.array_equal(numbers, np.arange(count))):
         return Ids.numbered(count)
     return Ids(count, numbers)
-
-
-def _joined_texts(first: Texts, second: Texts) -> Ids:
-    coder = Coder(numeric=False)
-    for texts in (first, second):
-        for begin in range(0, len(texts), BLOCK):
-            part = texts.part(begin, begin + BLOCK)
-            coder.add(part, np.empty(len(part), np.uint32))
-    return coder.ids(np.empty(0, np.uint32))
 
 
 def _checked_texts(text: npt.NDArray[Any], ends: npt.NDArray[Any], name: str) -> Ids:
@@ -404,15 +407,9 @@ def _checked_texts(text: npt.NDArray[Any], ends: npt.NDArray[Any], name: str) ->
     if ends[0] != 0 or ends[-1] != len(text) or np.any(ends[1:] < ends[:-1]):
         raise DataError(f"{name}: damaged: texts must lie one behind the other")
     blob = np.concatenate([text, np.zeros(PADDING, np.uint8)])
-    if first_invalid(blob, ends, 0) is not None:
+    if first_invalid(Texts(blob, ends[:-1], ends[1:]), 0) is not None:
         raise DataError(f"{name}: damaged: a text is not UTF-8")
     return Ids(len(ends) - 1, None, blob, np.ascontiguousarray(ends))
-
-
-def _number_hashes(numbers: Numbers) -> npt.NDArray[np.uint64]:
-    hashes = np.empty(len(numbers), np.uint64)
-    kernels.hash_numbers(numbers, hashes)
-    return hashes
 
 
 def _empty_slots(ids: int) -> npt.NDArray[np.uint64]:

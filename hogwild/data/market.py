@@ -4,13 +4,14 @@ The ids are the numbers of rows and columns from 0 on, as in scipy; the text cou
 coordinates with real, integer or pattern values (of which each is 1), general and not symmetric.
 """
 
-from typing import TYPE_CHECKING, Any, BinaryIO
+from itertools import count
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from hogwild.data.columns import Layout
-from hogwild.data.delimited import BadIdError, Parsed, write_lines
-from hogwild.data.ids import Codes, Ids
+from hogwild.data.delimited import Parsed, write_lines
+from hogwild.data.ids import BadIdError, Codes, Ids
 from hogwild.data.ratings import Ratings
 from hogwild.data.svmlight import blocks_of
 from hogwild.data.texts import Texts, written
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from hogwild.data.files import Source
 
 FIELDS = ("real", "double", "integer", "pattern")
+LONGEST = 1 << 20  # bytes of a line above the entries
 FIRST_LINE = "%%MatrixMarket matrix coordinate real general"
 
 
@@ -49,19 +51,13 @@ def read(source: "Source", *, columns: Any, values: bool) -> Ratings:
     name = str(source.path)
     if columns is not None:
         raise OptionError(f"{name}: columns is for delimited text; a matrix's have their places")
-    head = _Head(name)
-    parsed: Parsed | None = None
+    head = _head(name, source.file)
+    layout = Layout(b" ", (0, 1, 2)[: 2 + (values and head.valued)], False)
+    places = PlaceColumn("row", head.shape[0]), PlaceColumn("column", head.shape[1])
+    parsed = Parsed(name, layout, places)
+    parsed.line = head.lines
     for text, size in blocks_of(source.file):
-        begin = 0 if parsed else head.take(text, size)
-        if parsed is None and head.complete:
-            layout = Layout(b" ", (0, 1, 2)[: 2 + (values and head.valued)], False)
-            places = PlaceColumn("row", head.shape[0]), PlaceColumn("column", head.shape[1])
-            parsed = Parsed(name, layout, places)
-            parsed.line = head.line
-        if parsed:
-            parsed.take(text, begin, size)
-    if parsed is None:
-        raise DataError(f"{name}: ends before the size of the matrix: rows, columns, entries")
+        parsed.take(text, 0, size)
     if parsed.count != head.entries:
         raise DataError(
             f"{name}: has {parsed.count:,} entries, but {head.entries:,} are announced at the "
@@ -74,53 +70,49 @@ def read(source: "Source", *, columns: Any, values: bool) -> Ratings:
     return Ratings.from_codes(users, items, given, *ids, name=name)
 
 
-class _Head:
+class _Head(NamedTuple):
     """What stands above the entries: the kind of matrix, comments, and the size."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.line = 0
-        self.shape = (0, 0)
-        self.entries = 0
-        self.complete = False
-        self.valued = True
+    valued: bool
+    shape: tuple[int, int]
+    entries: int
+    lines: int
 
-    def take(self, text: bytearray, size: int) -> int:
-        """Reads on to the size; where it stopped."""
-        at = 0
-        while at < size and not self.complete:
-            end = text.index(b"\n", at)
-            self.line += 1
-            line = bytes(text[at:end]).decode("utf-8", "replace").strip()
-            at = end + 1
-            if self.line == 1:
-                self._take_kind(line.lower().split())
-            elif line and not line.startswith("%"):
-                self._take_size(line.split())
-        return at
 
-    def _take_kind(self, words: list[str]) -> None:
-        if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
-            raise DataError(
-                f"{self.name}: is not a Matrix Market file; expected a first line like {FIRST_LINE}"
-            )
-        form, field, symmetry = words[2:]
-        if form != "coordinate" or field not in FIELDS or symmetry != "general":
-            raise DataError(
-                f"{self.name}: line 1: a matrix that is {form}, {field}, {symmetry}; expected "
-                f"coordinate, one of {', '.join(FIELDS)}, and general"
-            )
-        self.valued = field != "pattern"
+def _head(name: str, file: BinaryIO) -> _Head:
+    """Reads a file to the size of the matrix."""
+    valued = True
+    for line in count(1):
+        text = file.readline(LONGEST)
+        if not text:
+            raise DataError(f"{name}: ends before the size of the matrix: rows, columns, entries")
+        words = text.decode("utf-8", "replace").split()
+        if line == 1:
+            valued = _has_values(name, [word.lower() for word in words])
+        elif words and not words[0].startswith("%"):
+            break
+    if len(words) != 3 or not all(word.isascii() and word.isdecimal() for word in words):
+        raise DataError(
+            f"{name}: line {line}: {' '.join(words)[:40]!r} is not a size; expected "
+            "the numbers of rows, columns and entries"
+        )
+    rows, columns, entries = map(int, words)
+    return _Head(valued, (rows, columns), entries, line)
 
-    def _take_size(self, words: list[str]) -> None:
-        if len(words) != 3 or not all(word.isascii() and word.isdecimal() for word in words):
-            raise DataError(
-                f"{self.name}: line {self.line}: {' '.join(words)[:40]!r} is not a size; expected "
-                "the numbers of rows, columns and entries"
-            )
-        rows, columns, self.entries = map(int, words)
-        self.shape = rows, columns
-        self.complete = True
+
+def _has_values(name: str, words: list[str]) -> bool:
+    """Whether a matrix of the kind that the first line names has values."""
+    if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
+        raise DataError(
+            f"{name}: is not a Matrix Market file; expected a first line like {FIRST_LINE}"
+        )
+    form, field, symmetry = words[2:]
+    if form != "coordinate" or field not in FIELDS or symmetry != "general":
+        raise DataError(
+            f"{name}: line 1: a matrix that is {form}, {field}, {symmetry}; expected "
+            f"coordinate, one of {', '.join(FIELDS)}, and general"
+        )
+    return field != "pattern"
 
 
 def write(ratings: Ratings, file: BinaryIO) -> None:

@@ -5,27 +5,18 @@ hypergraph of matrix completion: its nodes are the rows of both factor matrices 
 item's factors each), and its edges are the ratings.
 """
 
-import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.data.ratings import Ratings
+from hogwild.data.ratings import Ratings, counts_of, grouped, mean_and_deviation
 from hogwild.data.statistics import percent, quantiles
-from hogwild.kernels.rating_statistics import (
-    count_codes,
-    count_meetings,
-    count_values,
-    group_by,
-    squares_around,
-    sum_and_range,
-)
+from hogwild.kernels.ratings import count_meetings
 
 OMEGA = 2  # the rows of factors that a rating touches: its user's and its item's
 MOST_KINDS = 128  # different values that are counted one by one
-ROOM = 4  # places in the table of values for each of them
+SAMPLE = 1 << 12  # values that show, most often, when there are more
 
 Floats = npt.NDArray[np.float32]
 Words = npt.NDArray[np.uint64]
@@ -81,21 +72,15 @@ class RatingStatistics:
     chance: float
 
 
-class _Spread(NamedTuple):
-    mean: float | None
-    deviation: float | None
-    least: float | None
-    most: float | None
-
-
 def rating_statistics(ratings: Ratings) -> RatingStatistics:
     """Counts everything in a few passes over the ratings."""
     users, items = ratings.shape
-    by_user, by_item = _counts(ratings.users, users), _counts(ratings.items, items)
+    by_user, by_item = counts_of(ratings.users, users), counts_of(ratings.items, items)
     again, most, total = _meetings(ratings, by_user, by_item)
     every = max(len(ratings), 1)
     busiest = max(int(by_user.max(initial=0)), int(by_item.max(initial=0)))
-    spread = _spread(ratings.values)
+    valued = ratings.values if ratings.values is not None and len(ratings) else None
+    mean, deviation = (None, None) if valued is None else mean_and_deviation(valued)
     values, kinds = _kinds(ratings.values)
     return RatingStatistics(
         users=users,
@@ -109,10 +94,10 @@ def rating_statistics(ratings: Ratings) -> RatingStatistics:
         empty_items=int(np.count_nonzero(by_item == 0)),
         single_users=int(np.count_nonzero(by_user == 1)),
         single_items=int(np.count_nonzero(by_item == 1)),
-        mean=spread.mean,
-        deviation=spread.deviation,
-        least=spread.least,
-        most=spread.most,
+        mean=mean,
+        deviation=deviation,
+        least=None if valued is None else float(valued.min()),
+        most=None if valued is None else float(valued.max()),
         values=values,
         value_kinds=kinds,
         omega=OMEGA,
@@ -140,40 +125,22 @@ def meaning(statistics: RatingStatistics) -> str:
     )
 
 
-def _counts(codes: npt.NDArray[np.uint32], size: int) -> Words:
-    counts = np.zeros(size, np.uint64)
-    count_codes(codes, counts)
-    return counts
-
-
-def _spread(values: Floats | None) -> _Spread:
-    if values is None or len(values) == 0:
-        return _Spread(None, None, None, None)
-    total, least, most = sum_and_range(values)
-    mean = total / len(values)
-    deviation = math.sqrt(squares_around(values, mean) / len(values))
-    return _Spread(mean, deviation, least, most)
-
-
 def _kinds(values: Floats | None) -> tuple[tuple[tuple[float, int], ...], int | None]:
     """The different values with their counts, and how many there are, up to MOST_KINDS."""
     if values is None:
         return (), 0
-    found = np.empty(ROOM * MOST_KINDS, np.float32)
-    counts = np.zeros(len(found), np.uint64)
-    kinds = int(count_values(values, MOST_KINDS, found, counts))
-    if kinds > MOST_KINDS:
+    if len(np.unique(values[:SAMPLE])) > MOST_KINDS:  # which need not be sorted, all of them
         return (), None
-    used = np.flatnonzero(counts)
-    rising = used[np.argsort(found[used])]
-    return tuple((float(found[i]), int(counts[i])) for i in rising), kinds
+    found, counts = np.unique(values, return_counts=True)
+    if len(found) > MOST_KINDS:
+        return (), None
+    found += np.float32(0)  # of -0 it makes 0
+    return tuple(zip(found.tolist(), counts.tolist(), strict=True)), len(found)
 
 
 def _meetings(ratings: Ratings, by_user: Words, by_item: Words) -> tuple[int, int, int]:
     """Ratings that repeat a pair, the most ratings that one meets, and the sum over all."""
-    ends = np.cumsum(by_user)
-    grouped = np.empty(len(ratings), np.uint32)
-    group_by(ratings.users, ratings.items, ends - by_user, grouped)
+    items, _ = grouped(ratings.users, ratings.items, len(by_user))
     repeats = np.zeros(len(by_item), np.uint32)
-    again, most, total = count_meetings(ends, grouped, by_item, repeats)
+    again, most, total = count_meetings(np.cumsum(by_user), items, by_item, repeats)
     return int(again), int(most), int(total)

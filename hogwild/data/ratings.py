@@ -1,5 +1,6 @@
 """Ratings: which user gave which item which value. What factor models learn from."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -181,10 +182,8 @@ class Ratings:
     def _first_of_pairs(self) -> tuple[int, Codes]:
         """How many ratings repeat a pair, and for each rating where its pair comes first."""
         users, items = self.shape
-        starts = np.zeros(users + 1, np.uint64)
-        order, first = np.empty(len(self), np.uint32), np.empty(len(self), np.uint32)
-        kernels.count_codes(self.users, starts)
-        kernels.order_by_code(self.users, starts, order)
+        order, _ = grouped(self.users, np.arange(len(self), dtype=np.uint32), users)
+        first = np.empty(len(self), np.uint32)
         seen_by, seen_at = np.zeros(items, np.uint32), np.empty(items, np.uint32)
         repeated = kernels.first_of_pairs(order, self.users, self.items, seen_by, seen_at, first)
         return int(repeated), first
@@ -230,6 +229,30 @@ class Ratings:
         return frozen
 
 
+def counts_of(codes: Codes, size: int) -> npt.NDArray[np.uint64]:
+    """How many entries each of so many codes has."""
+    starts = np.zeros(size + 1, np.uint64)
+    kernels.count_codes(codes, starts)
+    return np.diff(starts)
+
+
+def grouped(codes: Codes, others: Codes, size: int) -> tuple[Codes, npt.NDArray[np.uint64]]:
+    """What stands beside each of so many codes, code by code, and where each code's begin."""
+    starts = np.zeros(size + 1, np.uint64)
+    kernels.count_codes(codes, starts)
+    entries = np.empty(len(codes), np.uint32)
+    kernels.group_by(codes, others, starts.copy(), entries)
+    return entries, starts
+
+
+def mean_and_deviation(values: Values) -> tuple[float, float]:
+    """The mean and the standard deviation of at least one value; exactly 0 where all are equal."""
+    first = float(values[0])  # distances from it are small where the values lie close together
+    total, squares = kernels.sum_and_squares(values, first)
+    mean = total / len(values)
+    return mean, math.sqrt(max(0.0, squares / len(values) - (mean - first) ** 2))
+
+
 def check_duplicates(how: str) -> None:
     """Refuses what is no way to deal with duplicates."""
     if how not in DUPLICATES:
@@ -262,16 +285,21 @@ def _of_matrix(matrix: Any, values: Any, name: str) -> tuple[Any, Any, Any, Ids,
             f"{name}: expected users and items (and values), or a scipy sparse matrix of users by "
             f"items alone, not {type(matrix).__name__}"
         )
-    rows, columns = matrix.shape
-    ids = Ids.numbered(rows), Ids.numbered(columns)
     if matrix.format == "csr":
-        users = row_numbers(matrix.indptr, rows, len(matrix.indices), name)
-        return users, matrix.indices, matrix.data, *ids
+        users = row_numbers(matrix.indptr, matrix.shape[0], len(matrix.indices), name)
+        return of_places(users, matrix.indices, matrix.data, matrix.shape)
     if matrix.format == "csc":  # not left to scipy, which trusts the pointers
-        items = row_numbers(matrix.indptr, columns, len(matrix.indices), name)
-        return matrix.indices, items, matrix.data, *ids
+        items = row_numbers(matrix.indptr, matrix.shape[1], len(matrix.indices), name)
+        return of_places(matrix.indices, items, matrix.data, matrix.shape)
     entries = through_scipy(matrix, name, lambda known: known.tocoo(copy=False))
-    return entries.row, entries.col, entries.data, *ids
+    return of_places(entries.row, entries.col, entries.data, matrix.shape)
+
+
+def of_places(
+    rows: npt.NDArray[Any], columns: npt.NDArray[Any], values: Any, shape: Any
+) -> tuple[Any, Any, Any, Ids, Ids]:
+    """What ratings are made of: the entries of a matrix, whose rows are users."""
+    return rows, columns, values, Ids.numbered(shape[0]), Ids.numbered(shape[1])
 
 
 def row_numbers(indptr: npt.NDArray[Any], rows: int, entries: int, name: str) -> Codes:

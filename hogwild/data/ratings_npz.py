@@ -19,7 +19,7 @@ from hogwild.data.npz import (
     shape_of,
     values_of,
 )
-from hogwild.data.ratings import Ratings, row_numbers
+from hogwild.data.ratings import Ratings, of_places, row_numbers
 from hogwild.errors import DataError, OptionError
 
 if TYPE_CHECKING:
@@ -84,33 +84,25 @@ def _has_ids(arrays: Arrays) -> bool:
 
 def _ids(arrays: Arrays, prefix: str) -> Ids:
     names = [name for name in arrays.archive.files if name.startswith(prefix)]
-    held = {name.removeprefix(prefix): arrays.get(name, INTEGERS) for name in names}
-    return Ids.from_arrays(held, f"{arrays.name}: {prefix.rstrip('.')}")
+    held = {name: arrays.get(name, INTEGERS) for name in names}
+    return Ids.from_arrays(held, f"{arrays.name}: {prefix.rstrip('.')}", prefix)
 
 
 def _of_matrix(arrays: Arrays, values: bool) -> Ratings:
     """The entries of a matrix, one by one: of the same place there may be more than one."""
-    kind = matrix_format(arrays)
-    rows, columns = shape_of(arrays)
+    kind, shape, name = matrix_format(arrays), shape_of(arrays), arrays.name
     if kind == "coo":
         users, items = arrays.get("row", INTEGERS), arrays.get("col", INTEGERS)
         given = values_of(arrays, len(users))
     elif kind == "csr":
         items = arrays.get("indices", INTEGERS)
-        users = row_numbers(arrays.get("indptr", INTEGERS), rows, len(items), arrays.name)
+        users = row_numbers(arrays.get("indptr", INTEGERS), shape[0], len(items), name)
         given = values_of(arrays, len(items))
     else:
         matrix = converted(arrays, kind)
-        users = row_numbers(matrix.indptr, rows, len(matrix.indices), arrays.name)
+        users = row_numbers(matrix.indptr, shape[0], len(matrix.indices), name)
         items, given = matrix.indices, matrix.data
-    return Ratings.from_codes(
-        users,
-        items,
-        given if values else None,
-        Ids.numbered(rows),
-        Ids.numbered(columns),
-        name=arrays.name,
-    )
+    return Ratings.from_codes(*of_places(users, items, given if values else None, shape), name=name)
 
 
 def write(ratings: Ratings, file: BinaryIO) -> None:
@@ -118,6 +110,5 @@ def write(ratings: Ratings, file: BinaryIO) -> None:
     arrays: dict[str, npt.NDArray[Any]] = {"users": ratings.users, "items": ratings.items}
     if ratings.values is not None:
         arrays["values"] = ratings.values
-    for prefix, ids in ((USER_IDS, ratings.user_ids), (ITEM_IDS, ratings.item_ids)):
-        arrays |= {prefix + key: array for key, array in ids.arrays().items()}
+    arrays |= ratings.user_ids.arrays(USER_IDS) | ratings.item_ids.arrays(ITEM_IDS)
     np.savez(file, **arrays)  # type: ignore[arg-type]

@@ -17,7 +17,6 @@ from hogwild.kernels.text import (
     FEATURE_WIDTH,
     FLOAT32_LIMIT,
     PADDING,
-    add_one,
     format_lines,
     parse_lines,
 )
@@ -40,7 +39,7 @@ BINARY = {
     b"\xfd7zXZ": "xz; unpack it first",
     b"\x28\xb5\x2f\xfd": "zstd; unpack it first",
     b"PK\x03\x04": "zip; let its name end in .npz if it was saved by numpy or scipy",
-    b"\x93NUMPY": "a numpy array; give it to hogwild.Rows",
+    b"\x93NUMPY": "a numpy array; give it to hogwild.Rows, or hogwild.Ratings",
     b"\xff\xfe": "UTF-16 text; save it as UTF-8",
     b"\xfe\xff": "UTF-16 text; save it as UTF-8",
 }
@@ -78,6 +77,14 @@ def blocks_of(file: Any) -> Iterator[tuple[bytearray, int]]:
         yield text, kept + 1
 
 
+def start_of_text(text: bytearray, complaint: str) -> int:
+    """Where the first line of a file begins, once it is clear that this is text."""
+    for magic, kind in BINARY.items():
+        if text.startswith(magic):
+            raise DataError(f"{complaint} but {kind}")
+    return len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
+
+
 class _Lines:
     """The rows that were read so far. The arrays are longer: pages not yet written cost nothing."""
 
@@ -96,7 +103,11 @@ class _Lines:
 
     def take(self, text: bytearray, size: int) -> None:
         """Adds the rows of a block of whole lines."""
-        at = self._start(text) if self.line == 0 else 0
+        at = 0
+        if self.line == 0:
+            at = start_of_text(text, f"{self.name}: is not svmlight text")
+            if self.auto and text[: text.index(b"\n")].rstrip() == FROM_ZERO:
+                self.base = 0
         self._make_room(size)
         array = np.frombuffer(text, np.uint8)
         while (at := self._parse(array, at, size)) < size:
@@ -122,15 +133,6 @@ class _Lines:
             name=self.name,
         )
 
-    def _start(self, text: bytearray) -> int:
-        """Where the first line begins, once it is clear that this is text."""
-        for magic, kind in BINARY.items():
-            if text.startswith(magic):
-                raise DataError(f"{self.name}: is not svmlight text but {kind}")
-        if self.auto and text[: text.index(b"\n")].rstrip() == FROM_ZERO:
-            self.base = 0
-        return len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
-
     def _make_room(self, size: int) -> None:
         """Makes the arrays hold a block's worth more, at the least: `1` and `1:1` are shortest."""
         rows = self.rows + size // 2 + 1
@@ -155,18 +157,10 @@ class _Lines:
 
     def _parse(self, array: npt.NDArray[np.uint8], at: int, size: int) -> int:
         """Adds the rows up to the first line that the kernel does not understand; where it is."""
+        arrays = self.indptr, self.indices, self.values, self.y
+        known = self.rows, self.nonzeros
         stopped, self.rows, self.nonzeros, lines, columns = parse_lines(
-            array,
-            at,
-            size,
-            self.base,
-            self.labelled,
-            self.indptr,
-            self.y,
-            self.indices,
-            self.values,
-            self.rows,
-            self.nonzeros,
+            array, at, size, self.base, self.labelled, arrays, known
         )
         self.line += lines
         self.columns = max(self.columns, columns)
@@ -218,7 +212,7 @@ class _Lines:
                 "has the index 0",
                 "indices from 1 on, as index_base or the training data has them",
             )
-        add_one(self.indices[: self.nonzeros])
+        self.indices[: self.nonzeros] += np.uint32(1)
         self.columns += self.columns > 0
         self.base = 0
 
@@ -325,22 +319,12 @@ def _chunk_end(rows: Rows, begin: int) -> int:
 
 def _lines_of(rows: Rows, begin: int, end: int, index_base: int) -> memoryview:
     _check_not_blank(rows, begin, end)
-    labels, label_ends, label_of = _label_texts(rows, begin, end)
-    longest_label = int(np.diff(label_ends).max(initial=0))
+    labels = _label_texts(rows, begin, end)
+    longest_label = int(np.diff(labels[1]).max(initial=0))
     values = int(rows.indptr[end] - rows.indptr[begin])
     out = np.empty(values * FEATURE_WIDTH + (end - begin) * (longest_label + 1), np.uint8)
-    size, stopped = format_lines(
-        out,
-        rows.indptr,
-        rows.indices,
-        rows.values,
-        begin,
-        end,
-        index_base,
-        labels,
-        label_ends,
-        label_of,
-    )
+    arrays = rows.indptr, rows.indices, rows.values
+    size, stopped = format_lines(out, arrays, begin, end, index_base, labels)
     if stopped < end:
         raise DataError(
             f"{rows.name}: the columns of row {stopped + 1} do not ascend, as svmlight demands; "

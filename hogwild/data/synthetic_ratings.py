@@ -146,33 +146,24 @@ def movielens(
 def _check(whole: dict[str, Any], noise: Any, half_stars: Any) -> None:
     """Refuses what cannot be drawn, all of it at once."""
     problems = whole_number_problems(whole, WHOLE)
-    if not problems:
-        problems = _crowding(*(int(whole[name]) for name in ("users", "items", "ratings")))
-    if not _is_number(noise) or not 0 <= noise < math.inf:
+    users, items, ratings = whole["users"], whole["items"], whole["ratings"]
+    if not problems and ratings < users:
+        problems.append(
+            f"ratings is {ratings:,}; {users:,} users need one each: set ratings to {users:,} or "
+            f"more (or users to {ratings:,} or less)"
+        )
+    elif not problems and ratings > (half := int(users) * int(items) // 2):
+        problems.append(
+            f"ratings is {ratings:,}; at most half of the {users:,} x {items:,} pairs can be "
+            f"rated: set ratings to {half:,} or less (or take more users or items)"
+        )
+    number = isinstance(noise, int | float | np.number) and not isinstance(noise, bool)
+    if not number or not 0 <= noise < math.inf:
         problems.append(f"noise is {noise!r}; it must be a finite number and at least 0")
     if not isinstance(half_stars, bool | np.bool_):
         problems.append(f"half_stars is {half_stars!r}; it must be True or False")
     if problems:
         raise OptionError("\n".join(problems))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
-def _crowding(users: int, items: int, ratings: int) -> list[str]:
-    half = users * items // 2
-    if ratings < users:
-        return [
-            f"ratings is {ratings:,}; {users:,} users need one each: set ratings to {users:,} or "
-            f"more (or users to {ratings:,} or less)"
-        ]
-    if ratings > half:
-        return [
-            f"ratings is {ratings:,}; at most half of the {users:,} x {items:,} pairs can be "
-            f"rated: set ratings to {half:,} or less (or take more users or items)"
-        ]
-    return []
 
 
 def _odds(items: int, mean: float) -> Doubles:

@@ -1,6 +1,5 @@
 """Many texts in one array, as UTF-8: no Python object for each of them."""
 
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ from hogwild.kernels import ids as kernels
 from hogwild.kernels.ids import NUMBER_WIDTH
 from hogwild.kernels.text import PADDING
 
-BLOCK = 1 << 16  # texts that are checked together
+EIGHTS = 8 * np.arange((1 << 16) + 1, dtype=np.uint64)  # made once: it is needed for every block
 
 Numbers = npt.NDArray[np.int64]
 
@@ -32,13 +31,13 @@ class Texts(NamedTuple):
     def hashes(self) -> npt.NDArray[np.uint64]:
         """A hash of each."""
         hashes = np.empty(len(self), np.uint64)
-        kernels.hash_texts(self.blob, self.begins, self.ends, hashes)
+        kernels.hash_texts(tuple(self), hashes)
         return hashes
 
     def numbers(self) -> tuple[Numbers, npt.NDArray[np.bool_]]:
         """The numbers that texts are, and which of them are numbers written as `str` does."""
         numbers, whole = np.empty(len(self), np.int64), np.empty(len(self), np.bool_)
-        kernels.read_numbers(self.blob, self.begins, self.ends, numbers, whole)
+        kernels.read_numbers(tuple(self), numbers, whole)
         return numbers, whole
 
     def tolist(self) -> list[str]:
@@ -59,32 +58,26 @@ def written(numbers: Numbers) -> Texts:
     return Texts(blob, ends[:-1], ends[1:])
 
 
-def first_invalid(
-    blob: npt.NDArray[np.uint8], ends: npt.NDArray[np.uint64], first: int
-) -> int | None:
-    """The first text from number `first` on that is not UTF-8, if there is one."""
-    for begin in range(first, len(ends) - 1, BLOCK):
-        places = ends[begin : begin + BLOCK + 1]
-        data = blob[int(places[0]) : int(places[-1])]
-        if _all_valid(data, places[:-1] - places[0]):
-            continue
-        for code, (at, end) in enumerate(pairwise(places.tolist())):
-            if not _is_utf8(blob[at:end]):
-                return begin + code
+def as_bytes(numbers: Numbers) -> Texts:
+    """Numbers as texts of their eight bytes, without padding: not to be read, but to be found."""
+    places = len(numbers) + 1
+    ends = EIGHTS[:places] if places <= len(EIGHTS) else 8 * np.arange(places, dtype=np.uint64)
+    return Texts(np.ascontiguousarray(numbers).view(np.uint8), ends[:-1], ends[1:])
+
+
+def first_invalid(texts: Texts, first: int) -> int | None:
+    """The first text from number `first` on that is not UTF-8, if there is one.
+
+    The texts lie one behind the other.
+    """
+    if first == len(texts):
+        return None
+    new = texts.part(first, len(texts))
+    if np.bitwise_or.reduce(new.blob[new.begins[0] : new.ends[-1]]) < 0x80:
+        return None
+    for code, (begin, end) in enumerate(zip(new.begins.tolist(), new.ends.tolist(), strict=True)):
+        try:
+            str(new.blob.data[begin:end], "utf-8")
+        except UnicodeDecodeError:
+            return first + code
     return None
-
-
-def _all_valid(data: npt.NDArray[np.uint8], begins: npt.NDArray[np.uint64]) -> bool:
-    """Whether texts one behind the other are UTF-8, and none begins within a character."""
-    if np.all(data < 0x80):
-        return True
-    within = data & 0xC0 == 0x80
-    return not within[begins[begins < len(data)]].any() and _is_utf8(data)
-
-
-def _is_utf8(data: npt.NDArray[np.uint8]) -> bool:
-    try:
-        data.tobytes().decode()
-    except UnicodeDecodeError:
-        return False
-    return True

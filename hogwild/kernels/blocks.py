@@ -15,7 +15,10 @@ from hogwild.kernels.primitives import U, random_below, random_word, readonly, w
 NUMBERS = readonly(types.uint32)
 # user and item of each rating (their numbers), and the places that these numbers have
 WHOSE = types.UniTuple(NUMBERS, 4)
+VALUES = readonly(types.float32)
 COUNTS = writable(types.uint64)
+# two views of the same 8 bytes a rating: its rows within their strips, and its value
+RATINGS = types.Tuple((writable(types.uint16), writable(types.float32)))
 LOW16 = U(0xFFFF)
 HIGH = U(16)
 
@@ -35,32 +38,12 @@ def count(whose: Any, begin: Any, end: Any, columns: Any, counts: Any) -> None:
         counts[block_of(user, item, columns)] += np.uint64(1)
 
 
-@kernel(
-    types.void(
-        WHOSE,
-        readonly(types.float32),
-        types.uintp,
-        types.uintp,
-        types.uintp,
-        COUNTS,
-        writable(types.uint16),
-        writable(types.float32),
-    )
-)
+@kernel(types.void(WHOSE, VALUES, types.uintp, types.uintp, types.uintp, COUNTS, RATINGS))
 def sort(
-    whose: Any,
-    values: Any,
-    begin: Any,
-    end: Any,
-    columns: Any,
-    starts: Any,
-    pairs: Any,
-    out: Any,
+    whose: Any, values: Any, begin: Any, end: Any, columns: Any, starts: Any, ratings: Any
 ) -> None:
-    """Writes the ratings begin, ..., end - 1 to where `starts` says, and moves that on.
-
-    `pairs` and `out` are two views of the same 8 bytes a rating.
-    """
+    """Writes the ratings begin, ..., end - 1 to where `starts` says, and moves that on."""
+    pairs, out = ratings
     users, items, user_places, item_places = whose
     for k in range(begin, end):
         user, item = U(user_places[U(users[k])]), U(item_places[U(items[k])])

@@ -1,17 +1,19 @@
 """What time it is, in compiled code."""
 
+import time
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
+
+from hogwild.kernels.primitives import operation
 
 MONOTONIC = 1
 WORD = ir.IntType(64)
 
 
-@intrinsic
+@operation(time.monotonic_ns)
 def nanoseconds(typing_context):  # type: ignore[no-untyped-def]
     """Nanoseconds of a clock that only goes forward (the system's `clock_gettime`)."""
 

@@ -9,13 +9,14 @@ for all closures of a factory.
 
 import hashlib
 import importlib
+import itertools
 import os
 import pickle
 import secrets
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -24,6 +25,7 @@ from typing import Any, TypeVar
 
 import numba
 from numba.core import config as numba_config
+from numba.core.bytecode import FunctionIdentity
 from numba.extending import register_jitable
 
 from hogwild.interrupt import Interrupt
@@ -31,6 +33,7 @@ from hogwild.interrupt import Interrupt
 F = TypeVar("F", bound=Callable[..., Any])
 
 _COMPILING = threading.Lock()
+FILES = 2  # raised where older files of kernels must not be used any more
 _DIGEST = 32  # bytes of a SHA-256, which come first in a kernel's file
 
 # All of `fastmath` but the promises that no NaN and no infinity occur: overflow must stay visible.
@@ -39,13 +42,13 @@ FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 def inline(function: F) -> F:
     """Marks a function as part of the kernels that call it; from Python it is called as it is."""
-    marked: F = register_jitable(function)
+    marked: F = register_jitable(no_cfunc_wrapper=True)(function)
     return marked
 
 
 def hot(function: F) -> F:
     """As `inline`, whatever LLVM thinks of it (which in `text.py` costs a third of the speed)."""
-    marked: F = register_jitable(forceinline=True)(function)
+    marked: F = register_jitable(forceinline=True, no_cfunc_wrapper=True)(function)
     return marked
 
 
@@ -130,14 +133,14 @@ class Kernel:
         # An exception that comes while LLVM is at work can be lost in one of its callbacks
         with Interrupt() as interrupt:
             compiled = self._made()
-        if interrupt.happened:
-            raise KeyboardInterrupt
+        interrupt.check()
         return compiled
 
     def _made(self) -> Any:
         # Without numba's memory manager: kernels allocate nothing, and counting references of
         # arrays takes up to a fifth of the time
         options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+        options["no_cfunc_wrapper"] = True  # nobody calls them from C; saves a fifth of the time
         if self.fast:
             options["fastmath"] = FAST
         with _COMPILING:
@@ -145,9 +148,26 @@ class Kernel:
             folder = cache_folder()
             if folder is not None:
                 dispatcher._cache = _File(folder / f"{self.__name__}-{self.fingerprint}.kernel")
-            dispatcher.compile(self.signature)
+            with _names_of_our_own():
+                dispatcher.compile(self.signature)
             dispatcher.disable_compile()
         return dispatcher
+
+
+@contextmanager
+def _names_of_our_own() -> Iterator[None]:
+    """Gives the functions that are compiled meanwhile names that no other process gives.
+
+    numba numbers functions from 1 in every process, and a function's number is part of its symbol.
+    Of functions with the same symbol, in the files of several processes, the linker takes the first
+    for all: a kernel of one loss would run the step of another.
+    """
+    counter = FunctionIdentity._unique_ids
+    FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
+    try:
+        yield
+    finally:
+        FunctionIdentity._unique_ids = counter
 
 
 class _File:
@@ -194,7 +214,7 @@ def _system() -> str:
     processor = cpu_target.target_context.codegen().magic_tuple()
     # What this module teaches numba's operators is reached by no name
     vectors = Path(__file__).with_name("vectors.py").read_text()
-    return f"{numba.__version__} {sys.version} {processor} {vectors}"
+    return f"{FILES} {numba.__version__} {sys.version} {processor} {vectors}"
 
 
 def _pieces(thing: Any, seen: set[int]) -> Iterator[bytes]:

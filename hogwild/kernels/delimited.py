@@ -9,24 +9,19 @@ import numpy as np
 from numba import types
 
 from hogwild.kernels.compile import hot, kernel
+from hogwild.kernels.ids import TEXTS
 from hogwild.kernels.primitives import U, readonly, trailing_zeros, writable
 from hogwild.kernels.text import (
     FLOAT32_LIMIT,
-    MANTISSA_DIGITS,
     NEWLINE,
-    POINT,
     RETURN,
-    SMALL_E,
     SPACE,
     TAB,
-    TEN,
     address_of,
-    append_digits,
     byte_at,
+    number,
     put_byte,
     put_value,
-    quick,
-    wide_nearest,
     word_at,
 )
 
@@ -143,27 +138,6 @@ def line_end(at: Any, separators: Any, others: Any, way: Any) -> Any:
     return at
 
 
-@hot
-def plain_value(begin: Any) -> Any:
-    """Digits, perhaps a point and more digits, and where they end; 0 where it is not so plain."""
-    w, at = append_digits(begin, np.uint64(0))
-    digits = at - begin
-    places = U(0)
-    if byte_at(at) == POINT:
-        first = at + U(1)
-        w, at = append_digits(first, w)
-        places = at - first
-    exponent = byte_at(at) | 32 == SMALL_E
-    if digits == U(0) or exponent or digits + places > U(MANTISSA_DIGITS):
-        return 0.0, U(0)
-    if w > np.uint64(1 << 53):
-        return wide_nearest(w, -np.int64(places)), at
-    return np.float64(np.int64(w)) / TEN[places], at
-
-
-value_at = quick(plain_value)  # NaN if it is one that cannot be told here
-
-
 @kernel(
     types.UniTuple(types.uint64, 3)(
         readonly(types.uint8),
@@ -220,7 +194,7 @@ def split_lines(
                 item_ends[count] = behind - start
                 good &= simple and behind > first
             elif place == value_place:
-                value, number_end = value_at(first)
+                value, number_end = number(first)
                 good &= number_end == behind and abs(value) < FLOAT32_LIMIT
                 values[count] = value
             good = good and (place == last or byte_at(stop) != NEWLINE)
@@ -246,35 +220,21 @@ def put_text(at: Any, blob: Any, begin: Any, end: Any) -> Any:
     return at
 
 
-TEXTS = (readonly(types.uint8), readonly(types.uint64), readonly(types.uint64))
-
-
 @kernel(
     types.uint64(
         writable(types.uint8),
-        readonly(types.uint32),
-        readonly(types.uint32),
-        readonly(types.float32),
-        *TEXTS,
-        *TEXTS,
+        types.Tuple((readonly(types.uint32), readonly(types.uint32), readonly(types.float32))),
+        TEXTS,
+        TEXTS,
         types.uint8,
     ),
     fast=False,
 )
-def format_ratings(
-    out: Any,
-    users: Any,
-    items: Any,
-    values: Any,
-    user_blob: Any,
-    user_begins: Any,
-    user_ends: Any,
-    item_blob: Any,
-    item_begins: Any,
-    item_ends: Any,
-    separator: Any,
-) -> Any:
+def format_ratings(out: Any, ratings: Any, user_texts: Any, item_texts: Any, separator: Any) -> Any:
     """Writes ratings as lines (pairs where there are no values); the length of what was written."""
+    users, items, values = ratings
+    user_blob, user_begins, user_ends = user_texts
+    item_blob, item_begins, item_ends = item_texts
     start = address_of(out)
     at = start
     for k in range(U(0), U(users.size)):

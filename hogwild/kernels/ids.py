@@ -3,8 +3,9 @@
 A hash table with open addressing: `slots`, twice as many as ids at the least and a power of two.
 A slot holds the upper half of an id's hash, and below it the id's code. Texts lie one after the
 other in `blob`, and `ends` says where each begins and ends; they have `PADDING` behind them, as
-all text here (see `text.py`). Small whole numbers have a table of their own, `direct`: what stands
-at a number less `low` is its code plus one, or 0.
+all text here (see `text.py`). For this table a number is a text of eight bytes, without padding.
+Numbers that lie close together have a table of their own, `direct`: what stands at a number less
+the lowest is its code plus one, or 0.
 """
 
 from typing import Any
@@ -17,13 +18,13 @@ from hogwild.kernels.primitives import U, prefetch, readonly, scramble, writable
 from hogwild.kernels.text import (
     DIGITS,
     MINUS,
+    WHOLE_TEN,
     ZERO,
     address_of,
     byte_at,
     digit_count,
     digits_of,
     digits_value,
-    is_digit,
     put_byte,
     put_whole,
     word_at,
@@ -43,7 +44,7 @@ HIGH_HALF = np.uint64(0xFFFFFFFF00000000)
 @hot
 def text_hash(at: Any, end: Any) -> Any:
     """A hash of the bytes from one address up to another."""
-    word = scramble(np.uint64(end - at))
+    word = np.uint64(end - at)
     while at + U(8) <= end:
         word = scramble(word ^ word_at(at))
         at += U(8)
@@ -85,40 +86,20 @@ def slot_of_text(at: Any, end: Any, word: Any, slots: Any, blob: Any, ends: Any)
     return place
 
 
-@hot
-def slot_of_number(number: Any, word: Any, slots: Any, numbers: Any) -> Any:
-    """The slot of a number with the hash `word`, or the empty one where it belongs."""
-    mask = U(slots.size) - U(1)
-    place = U(word) & mask
-    while slots[place] != EMPTY:
-        alike = (slots[place] ^ word) & HIGH_HALF == np.uint64(0)
-        if alike and numbers[U(slots[place] & LOW_HALF)] == number:
-            break
-        place = (place + U(1)) & mask
-    return place
+# bytes, and where in them each text begins and ends
+TEXTS = types.Tuple((readonly(types.uint8), readonly(types.uint64), readonly(types.uint64)))
+# slots, blob, ends
+TABLE = types.Tuple((writable(types.uint64), writable(types.uint8), writable(types.uint64)))
+READ_TABLE = types.Tuple((readonly(types.uint64), readonly(types.uint8), readonly(types.uint64)))
 
 
-@hot
-def number_hash(number: Any) -> Any:
-    return scramble(np.uint64(number))
-
-
-TEXTS = (readonly(types.uint8), readonly(types.uint64), readonly(types.uint64))
-
-
-@kernel(types.void(*TEXTS, writable(types.uint64)), fast=False)
-def hash_texts(text: Any, begins: Any, ends: Any, hashes: Any) -> None:
-    """The hashes of the texts that begin and end at these places."""
+@kernel(types.void(TEXTS, writable(types.uint64)), fast=False)
+def hash_texts(texts: Any, hashes: Any) -> None:
+    """The hashes of texts."""
+    text, begins, ends = texts
     start = address_of(text)
     for i in range(U(0), U(begins.size)):
         hashes[i] = text_hash(start + begins[i], start + ends[i])
-
-
-@kernel(types.void(readonly(types.int64), writable(types.uint64)), fast=False)
-def hash_numbers(numbers: Any, hashes: Any) -> None:
-    """The hashes of numbers."""
-    for i in range(U(0), U(numbers.size)):
-        hashes[i] = number_hash(numbers[i])
 
 
 @kernel(types.void(readonly(types.uint64), writable(types.uint64)), fast=False)
@@ -136,12 +117,10 @@ def fill_slots(hashes: Any, slots: Any) -> None:
 
 @kernel(
     types.UniTuple(types.uint64, 2)(
-        *TEXTS,
+        TEXTS,
         readonly(types.uint64),
         types.uint64,
-        writable(types.uint64),
-        writable(types.uint8),
-        writable(types.uint64),
+        TABLE,
         types.uint64,
         types.uint64,
         writable(types.uint32),
@@ -149,22 +128,14 @@ def fill_slots(hashes: Any, slots: Any) -> None:
     fast=False,
 )
 def add_texts(
-    text: Any,
-    begins: Any,
-    ends: Any,
-    hashes: Any,
-    first: Any,
-    slots: Any,
-    blob: Any,
-    blob_ends: Any,
-    known: Any,
-    most: Any,
-    codes: Any,
+    texts: Any, hashes: Any, first: Any, table: Any, known: Any, most: Any, codes: Any
 ) -> Any:
-    """The codes of texts from number `first` on; new ones are appended to `blob`.
+    """The codes of texts from number `first` on; new ones are appended to the table's blob.
 
     Stops before there would be more than `most`. Returns where it stopped and how many are known.
     """
+    text, begins, ends = texts
+    slots, blob, blob_ends = table
     start = address_of(text)
     store = address_of(blob)
     mask = U(slots.size) - U(1)
@@ -188,28 +159,11 @@ def add_texts(
     return size, count
 
 
-@kernel(
-    types.void(
-        *TEXTS,
-        readonly(types.uint64),
-        readonly(types.uint64),
-        readonly(types.uint8),
-        readonly(types.uint64),
-        writable(types.uint32),
-    ),
-    fast=False,
-)
-def find_texts(
-    text: Any,
-    begins: Any,
-    ends: Any,
-    hashes: Any,
-    slots: Any,
-    blob: Any,
-    blob_ends: Any,
-    codes: Any,
-) -> None:
+@kernel(types.void(TEXTS, readonly(types.uint64), READ_TABLE, writable(types.uint32)), fast=False)
+def find_texts(texts: Any, hashes: Any, table: Any, codes: Any) -> None:
     """The codes of texts, `UNKNOWN` for those that are not in the table (all ones, as `EMPTY`)."""
+    text, begins, ends = texts
+    slots, blob, blob_ends = table
     start = address_of(text)
     store = address_of(blob)
     mask = U(slots.size) - U(1)
@@ -222,78 +176,21 @@ def find_texts(
 
 
 @kernel(
-    types.UniTuple(types.uint64, 2)(
-        readonly(types.int64),
-        types.uint64,
-        writable(types.uint32),
-        writable(types.uint64),
-        writable(types.int64),
-        types.uint64,
-        types.uint64,
-        writable(types.uint32),
+    types.uint64(
+        readonly(types.int64), writable(types.uint32), types.uint64, writable(types.uint32)
     ),
     fast=False,
 )
-def add_numbers(
-    given: Any,
-    first: Any,
-    direct: Any,
-    slots: Any,
-    numbers: Any,
-    known: Any,
-    most: Any,
-    codes: Any,
-) -> Any:
-    """As `add_texts` for whole numbers; `direct` begins at 0, and has what is small enough."""
-    mask = U(slots.size) - U(1)
-    size = U(given.size)
+def add_direct(given: Any, direct: Any, known: Any, codes: Any) -> Any:
+    """The codes of numbers that `direct` has places for; returns how many are known now."""
     count = U(known)
-    for i in range(U(first), size):
-        ahead = given[min(i + U(AHEAD), size - U(1))]
-        if np.uint64(ahead) >= np.uint64(direct.size):
-            prefetch(slots, U(number_hash(ahead)) & mask)
-        number = given[i]
-        if np.uint64(number) < np.uint64(direct.size):
-            code = direct[U(number)]
-            if code == np.uint32(0):
-                if count >= U(most):
-                    return i, count
-                numbers[count] = number
-                count += U(1)
-                code = np.uint32(count)
-                direct[U(number)] = code
-            codes[i] = code - np.uint32(1)
-        else:
-            word = number_hash(number)
-            place = slot_of_number(number, word, slots, numbers)
-            if slots[place] == EMPTY:
-                if count >= U(most):
-                    return i, count
-                numbers[count] = number
-                slots[place] = (word & HIGH_HALF) | np.uint64(count)
-                count += U(1)
-            codes[i] = np.uint32(slots[place] & LOW_HALF)
-    return size, count
-
-
-@kernel(
-    types.void(
-        readonly(types.int64),
-        readonly(types.uint64),
-        readonly(types.int64),
-        writable(types.uint32),
-    ),
-    fast=False,
-)
-def find_numbers(given: Any, slots: Any, numbers: Any, codes: Any) -> None:
-    """The codes of whole numbers, `UNKNOWN` for those that are not in the table."""
-    mask = U(slots.size) - U(1)
-    size = U(given.size)
-    for i in range(U(0), size):
-        ahead = given[min(i + U(AHEAD), size - U(1))]
-        prefetch(slots, U(number_hash(ahead)) & mask)
-        place = slot_of_number(given[i], number_hash(given[i]), slots, numbers)
-        codes[i] = np.uint32(slots[place] & LOW_HALF)
+    for i in range(U(0), U(given.size)):
+        place = U(given[i])
+        if direct[place] == np.uint32(0):
+            count += U(1)
+            direct[place] = np.uint32(count)
+        codes[i] = direct[place] - np.uint32(1)
+    return count
 
 
 @kernel(types.void(readonly(types.int64), types.int64, writable(types.uint32)), fast=False)
@@ -301,18 +198,6 @@ def mark_numbers(given: Any, low: Any, direct: Any) -> None:
     """Marks the numbers that occur; all of them must be in the table's range."""
     for i in range(U(0), U(given.size)):
         direct[U(given[i] - low)] = np.uint32(1)
-
-
-@kernel(types.uint64(writable(types.uint32), types.int64, writable(types.int64)), fast=False)
-def number_marked(direct: Any, low: Any, numbers: Any) -> Any:
-    """Gives codes to the numbers that are marked, in ascending order; how many they are."""
-    count = U(0)
-    for place in range(U(0), U(direct.size)):
-        if direct[place] != np.uint32(0):
-            numbers[count] = low + np.int64(place)
-            count += U(1)
-            direct[place] = np.uint32(count)
-    return count
 
 
 @kernel(
@@ -333,20 +218,18 @@ def find_direct(given: Any, low: Any, direct: Any, codes: Any) -> None:
 def long_number(at: Any, end: Any) -> Any:
     """As `whole_number`, of any length and with a minus."""
     negative = byte_at(at) == MINUS
-    if negative:
-        at += U(1)
-    if (
-        end - at > U(MOST_DIGITS)
-        or at == end
-        or (byte_at(at) == ZERO and (negative or end - at > U(1)))
-    ):
+    at += U(negative)
+    digits = end - at
+    if digits - U(1) >= U(MOST_DIGITS) or (byte_at(at) == ZERO and (negative or digits > U(1))):
         return np.int64(0), False
     w = np.uint64(0)
     while at < end:
-        if not is_digit(byte_at(at)):
+        word = word_at(at) ^ DIGITS
+        count = min(end - at, U(8))
+        if digit_count(word) < count:
             return np.int64(0), False
-        w = w * np.uint64(10) + np.uint64(byte_at(at) - ZERO)
-        at += U(1)
+        w = w * WHOLE_TEN[count] + digits_value(word, count)
+        at += count
     if w > np.uint64(LIMIT) or (w == np.uint64(LIMIT) and not negative):
         return np.int64(0), False
     return np.int64(np.uint64(0) - w) if negative else np.int64(w), True
@@ -364,9 +247,10 @@ def whole_number(at: Any, end: Any) -> Any:
     return long_number(at, end)
 
 
-@kernel(types.void(*TEXTS, writable(types.int64), writable(types.boolean)), fast=False)
-def read_numbers(text: Any, begins: Any, ends: Any, numbers: Any, whole: Any) -> None:
+@kernel(types.void(TEXTS, writable(types.int64), writable(types.boolean)), fast=False)
+def read_numbers(texts: Any, numbers: Any, whole: Any) -> None:
     """The numbers that texts are, and which of them are such as `str` would write again."""
+    text, begins, ends = texts
     start = address_of(text)
     for i in range(U(0), U(begins.size)):
         numbers[i], whole[i] = whole_number(start + begins[i], start + ends[i])

@@ -27,20 +27,16 @@ SIGN = 1 << 31
 FILLER = ((1 << 23) - 1) << 32  # the key of a score of -inf, and of no item
 
 FLOATS = readonly(types.float32)
+CODES = readonly(types.uint32)
 # factors, row by row; biases
 SIDE = types.Tuple((FLOATS, FLOATS))
+# where each user's items begin, and they
+LISTS = types.Tuple((readonly(types.uint64), CODES))
+# room for bits, for the scores to surpass, for the scores of panels
+SCRATCH = types.Tuple((writable(types.uint64), writable(types.float32), writable(types.float32)))
 
 
-@kernel(
-    types.void(
-        SIDE,
-        SIDE,
-        types.float64,
-        readonly(types.uint32),
-        readonly(types.uint32),
-        writable(types.float32),
-    )
-)
+@kernel(types.void(SIDE, SIDE, types.float64, CODES, CODES, writable(types.float32)))
 def score_pairs(users: Any, items: Any, mean: Any, who: Any, what: Any, scores: Any) -> None:
     """The scores of pairs of codes; what is `UNKNOWN` adds nothing."""
     P, user_biases = users
@@ -85,7 +81,7 @@ def measure(loss: Any, logistic: Any, scores: Any, values: Any) -> Any:
     losses, squares, sizes = 0.0, 0.0, 0.0
     for k in range(U(0), U(scores.size)):
         expected, given = np.float64(scores[k]), np.float64(values[k])
-        losses += factor_value_of(loss, expected, given)
+        losses += factor_value_of(loss, expected, given, 0.0)
         if logistic:
             expected, given = 1.0 / (1.0 + np.exp(-expected)), 0.5 * (given + 1.0)
         squares += (expected - given) ** 2
@@ -115,27 +111,18 @@ def _above(typing_context, scores, begin, least):  # type: ignore[no-untyped-def
     types.void(
         FLOATS,
         SIDE,
-        types.Tuple((readonly(types.uint64), readonly(types.uint32))),
-        readonly(types.uint32),
-        types.uintp,
-        types.uintp,
+        LISTS,
+        CODES,
+        types.UniTuple(types.uintp, 2),
         types.uintp,
         writable(types.uint64),
-        types.Tuple((writable(types.uint64), writable(types.float32), writable(types.float32))),
+        SCRATCH,
     )
 )
 def rank_items(
-    vectors: Any,
-    items: Any,
-    excluded: Any,
-    users: Any,
-    begin: Any,
-    end: Any,
-    n: Any,
-    best: Any,
-    scratch: Any,
+    vectors: Any, items: Any, excluded: Any, users: Any, some: Any, n: Any, best: Any, scratch: Any
 ) -> None:
-    """Finds the n best items for each of the users[begin:end]; writes their keys, best first.
+    """Finds the n best items for some of the users, begin:end; writes their keys, in no order.
 
     `vectors` are those of all users, row by row; `items` the panels and the biases, -inf where a
     panel has no item. `excluded` are all users' items in CSR form. `best` are the keys of all of
@@ -144,6 +131,7 @@ def rank_items(
     """
     panels, biases = items
     starts, seen = excluded
+    begin, end = some
     marks, least, scores = scratch
     words = U(biases.size) // U(PANEL)
     rank = U(panels.size) // max(U(biases.size), U(1))
@@ -170,7 +158,6 @@ def rank_items(
                         _replace_least(best, heap, n, _key(scores[at + j], first + j))
                         least[k] = _score_of(best[heap])
     for k in range(U(0), end - begin):
-        _sort(best, (begin + k) * n, n)
         user = U(users[begin + k])
         for at in range(U(starts[user]), U(starts[user + U(1)])):
             marks[k * words + U(seen[at]) // U(PANEL)] = np.uint64(0)
@@ -250,17 +237,3 @@ def _sift(keys: Any, begin: Any, n: Any, key: Any) -> None:
         keys[begin + k] = keys[begin + child]
         k = child
     keys[begin + k] = key
-
-
-@inline
-def _sort(keys: Any, begin: Any, n: Any) -> None:
-    """Puts the greatest key first."""
-    if n > U(FEW):
-        for size in range(n - U(1), U(0), -1):
-            last = keys[begin + size]
-            keys[begin + size] = keys[begin]
-            _sift(keys, begin, size, last)
-        return
-    for k in range(U(0), n // U(2)):
-        other = begin + n - U(1) - k
-        keys[begin + k], keys[other] = keys[other], keys[begin + k]

@@ -1,17 +1,18 @@
-"""Passes over all ratings: the same pair more than once, and a share that is held out."""
+"""Passes over all ratings: grouped by user or by item, pairs that repeat, a share held out."""
 
 from typing import Any
 
 import numpy as np
 from numba import types
 
-from hogwild.kernels.compile import kernel
+from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.primitives import U, random_word, readonly, writable
 
-BLOCK = U(256)  # values whose sums single precision bears
+CODES = readonly(types.uint32)
+NUMBERS = writable(types.uint32)
 
 
-@kernel(types.void(readonly(types.uint32), writable(types.uint64)), fast=False)
+@kernel(types.void(CODES, writable(types.uint64)), fast=False)
 def count_codes(codes: Any, starts: Any) -> None:
     """Where each code's entries begin if they are put in order; `starts` has one place more."""
     for k in range(U(0), U(codes.size)):
@@ -20,28 +21,19 @@ def count_codes(codes: Any, starts: Any) -> None:
         starts[code] += starts[code - U(1)]
 
 
-@kernel(
-    types.void(readonly(types.uint32), writable(types.uint64), writable(types.uint32)), fast=False
-)
-def order_by_code(codes: Any, starts: Any, order: Any) -> None:
-    """The places of the entries, code by code, each code's in their order; `starts` is used up."""
+@kernel(types.void(CODES, CODES, writable(types.uint64), NUMBERS), fast=False)
+def group_by(codes: Any, others: Any, starts: Any, grouped: Any) -> None:
+    """What stands beside each code, code by code, each code's in their order.
+
+    `starts` is where each code's entries begin, and then where they end.
+    """
     for k in range(U(0), U(codes.size)):
         code = U(codes[k])
-        order[starts[code]] = np.uint32(k)
+        grouped[starts[code]] = others[k]
         starts[code] += np.uint64(1)
 
 
-@kernel(
-    types.uint64(
-        readonly(types.uint32),
-        readonly(types.uint32),
-        readonly(types.uint32),
-        writable(types.uint32),
-        writable(types.uint32),
-        writable(types.uint32),
-    ),
-    fast=False,
-)
+@kernel(types.uint64(CODES, CODES, CODES, NUMBERS, NUMBERS, NUMBERS), fast=False)
 def first_of_pairs(
     order: Any, users: Any, items: Any, seen_by: Any, seen_at: Any, first: Any
 ) -> Any:
@@ -64,18 +56,52 @@ def first_of_pairs(
     return repeated
 
 
-@kernel(types.UniTuple(types.float64, 2)(readonly(types.float32), types.float32))
-def distances(values: Any, centre: Any) -> Any:
-    """The sum of the values' distances from a number, and that of their squares."""
+@inline
+def count_group(group: Any, begin: Any, end: Any, repeats: Any) -> Any:
+    """Counts each code of a group; returns how many of them had come before."""
+    again = np.uint64(0)
+    for k in range(begin, end):
+        code = U(group[k])
+        again += np.uint64(repeats[code] != np.uint32(0))
+        repeats[code] += np.uint32(1)
+    return again
+
+
+@kernel(
+    types.UniTuple(types.uint64, 3)(
+        readonly(types.uint64), CODES, readonly(types.uint64), writable(types.uint32)
+    )
+)
+def count_meetings(ends: Any, grouped: Any, others: Any, repeats: Any) -> Any:
+    """How many ratings repeat a pair, the most ratings that one meets, and the sum over all.
+
+    A rating of user u and item i meets n_u + n_i - n_ui ratings, itself included. `grouped` has
+    the items of each user's ratings, others[i] is n_i, and `repeats` are zeros, before and after.
+    """
+    again = most = total = np.uint64(0)
+    begin = U(0)
+    for user in range(U(0), U(ends.size)):
+        end = U(ends[user])
+        again += count_group(grouped, begin, end, repeats)
+        for k in range(begin, end):
+            item = U(grouped[k])
+            met = np.uint64(end - begin) + others[item] - np.uint64(repeats[item])
+            most = max(most, met)
+            total += met
+        for k in range(begin, end):
+            repeats[U(grouped[k])] = np.uint32(0)
+        begin = end
+    return again, most, total
+
+
+@kernel(types.UniTuple(types.float64, 2)(readonly(types.float32), types.float64))
+def sum_and_squares(values: Any, centre: Any) -> Any:
+    """The sum of the values, and that of their squared distances from a number."""
     total, squares = 0.0, 0.0
-    for begin in range(U(0), U(values.size), BLOCK):
-        some, some_squares = np.float32(0), np.float32(0)
-        for k in range(begin, min(begin + BLOCK, U(values.size))):
-            distance = values[k] - centre
-            some += distance
-            some_squares += distance * distance
-        total += np.float64(some)
-        squares += np.float64(some_squares)
+    for k in range(U(0), U(values.size)):
+        value = np.float64(values[k])
+        total += value
+        squares += (value - centre) ** 2
     return total, squares
 
 

@@ -3,13 +3,10 @@
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from hogwild.kernels.compile import inline, kernel
-from hogwild.kernels.primitives import U, readonly, writable
+from hogwild.kernels.primitives import U, ones_in, readonly, writable
 
 # Rows whose collisions are looked up at once: a cache line has a bit for each of them.
 GROUP = 512
@@ -19,18 +16,6 @@ STRETCH = 64
 
 INDPTR = readonly(types.uint64)
 INDICES = readonly(types.uint32)
-
-
-@intrinsic
-def count_ones(typing_context, word):  # type: ignore[no-untyped-def]
-    """How many bits of a 64-bit word are set."""
-
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        kind = ir.FunctionType(ir.IntType(64), [ir.IntType(64)])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.ctpop.i64")
-        return builder.call(function, [arguments[0]])
-
-    return types.uint64(types.uint64), emit
 
 
 @kernel(types.void(INDPTR, INDICES, writable(types.uint32), writable(types.uint32)))
@@ -101,8 +86,8 @@ def count_marked(indices: Any, begin: Any, end: Any, group: Any, most: Any) -> A
             f |= masks[at + U(5)]
             g |= masks[at + U(6)]
             h |= masks[at + U(7)]
-        found = count_ones(a) + count_ones(b) + count_ones(c) + count_ones(d)
-        found += count_ones(e) + count_ones(f) + count_ones(g) + count_ones(h)
+        found = ones_in(a) + ones_in(b) + ones_in(c) + ones_in(d)
+        found += ones_in(e) + ones_in(f) + ones_in(g) + ones_in(h)
         begin = stop
     return found
 

@@ -15,6 +15,9 @@ from hogwild.kernels.synthetic import LOW6, ONE, draw_column, normal
 FLOATS = readonly(types.float32)
 # user biases, item biases, user factors, item factors (a user's or an item's side by side)
 PLANTED = types.UniTuple(FLOATS, 4)
+CODES = readonly(types.uint32)
+# users, items and values
+RATINGS = types.Tuple((writable(types.uint32), writable(types.uint32), writable(types.float32)))
 
 
 @kernel(types.void(types.uint64, writable(types.float64)), fast=False)
@@ -45,16 +48,7 @@ def planted_score(mean: Any, user: Any, item: Any, rank: Any, planted: Any) -> A
     return score
 
 
-@kernel(
-    types.void(
-        types.float64,
-        PLANTED,
-        readonly(types.uint32),
-        readonly(types.uint32),
-        writable(types.float32),
-    ),
-    fast=False,
-)
+@kernel(types.void(types.float64, PLANTED, CODES, CODES, writable(types.float32)), fast=False)
 def planted_scores(mean: Any, planted: Any, users: Any, items: Any, scores: Any) -> None:
     """The planted score of each pair."""
     rank = U(planted[2].size) // U(planted[0].size)
@@ -98,7 +92,7 @@ def count_by_bin(key: Any, ratings: Any, counts: Any) -> None:
         types.Tuple((readonly(types.uint64), readonly(types.uint64))),
         PLANTED,
         types.Tuple((writable(types.uint32), writable(types.uint64), writable(types.uint64))),
-        types.Tuple((writable(types.uint32), writable(types.uint32), writable(types.float32))),
+        RATINGS,
     ),
     fast=False,
 )
@@ -132,14 +126,7 @@ def draw_ratings(
             values[at] = np.float32(half_star(score) if half_stars else score)
 
 
-@kernel(
-    types.void(
-        types.uint64,
-        readonly(types.uint64),
-        types.Tuple((writable(types.uint32), writable(types.uint32), writable(types.float32))),
-    ),
-    fast=False,
-)
+@kernel(types.void(types.uint64, readonly(types.uint64), RATINGS), fast=False)
 def shuffle_bins(key: Any, ends: Any, ratings: Any) -> None:
     """Shuffles the ratings of each bin (Fisher and Yates 1938).
 

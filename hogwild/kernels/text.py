@@ -11,7 +11,6 @@ bytes behind it, so that eight bytes can be read at once anywhere. `at` is alway
 (atomically) whenever an array is passed on, which takes longer than parsing a number.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -273,32 +272,26 @@ def plain_number(begin: Any) -> Any:
         first = at + U(1)
         w, at = append_digits(first, w)
         places = at - first
-    if byte_at(at) > SPACE or at - begin > U(MANTISSA_DIGITS) + U(places > U(0)):
+    exponent = byte_at(at) | 32 == SMALL_E
+    if exponent or at - begin > U(MANTISSA_DIGITS) + U(places > U(0)):
         return 0.0, U(0)
     if w > np.uint64(1 << 53):
         return wide_nearest(w, -np.int64(places)), at
     return np.float64(np.int64(w)) / TEN[places], at
 
 
-def quick(plain: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """As `any_number`, but quick where a number without a sign is as `plain` takes it."""
-
-    # Two copies of the quick part: the address of the digits must not depend on a computed sign.
-    @hot
-    def number_at(begin: Any) -> Any:
-        if byte_at(begin) == MINUS:
-            value, at = plain(begin + U(1))
-            value = -value
-        else:
-            value, at = plain(begin)
-        if at == U(0):
-            value, at = any_number(begin)
-        return value, at
-
-    return number_at
-
-
-number = quick(plain_number)
+# Two copies of the quick part: the address of the digits must not depend on a computed sign.
+@hot
+def number(begin: Any) -> Any:
+    """As `any_number`, but quick where a number without a sign is as `plain_number` takes it."""
+    if byte_at(begin) == MINUS:
+        value, at = plain_number(begin + U(1))
+        value = -value
+    else:
+        value, at = plain_number(begin)
+    if at == U(0):
+        value, at = any_number(begin)
+    return value, at
 
 
 @inline
@@ -347,33 +340,29 @@ def after_line(at: Any) -> Any:
         types.uint64,
         types.uint64,
         types.boolean,
-        writable(types.uint64),
-        writable(types.float64),
-        writable(types.uint32),
-        writable(types.float32),
-        types.uint64,
-        types.uint64,
+        types.Tuple(
+            (
+                writable(types.uint64),
+                writable(types.uint32),
+                writable(types.float32),
+                writable(types.float64),
+            )
+        ),
+        types.UniTuple(types.uint64, 2),
     ),
     fast=False,
 )
 def parse_lines(
-    text: Any,
-    begin: Any,
-    end: Any,
-    base: Any,
-    labelled: Any,
-    indptr: Any,
-    y: Any,
-    indices: Any,
-    values: Any,
-    rows: Any,
-    nonzeros: Any,
+    text: Any, begin: Any, end: Any, base: Any, labelled: Any, arrays: Any, known: Any
 ) -> Any:
     """Parses the lines text[begin:end], and stops before one that is wrong or too hard to read.
 
-    Appends to arrays that have room enough. Returns where it stopped, how many rows and non-zeros
-    there are now, how many lines it passed, and how many columns they need.
+    Appends to arrays (indptr, indices, values, labels) that have room enough, and hold so many
+    known rows and non-zeros. Returns where it stopped, how many rows and non-zeros there are now,
+    how many lines it passed, and how many columns they need.
     """
+    indptr, indices, values, y = arrays
+    rows, nonzeros = known
     start = address_of(text)
     line = start + begin
     row = U(rows)
@@ -417,13 +406,6 @@ def parse_lines(
         indptr[row] = kept
         columns = max(columns, lowest - base)
     return line - start, row, kept, lines, columns
-
-
-@kernel(types.void(writable(types.uint32)))
-def add_one(indices: Any) -> None:
-    """Adds one to every index: they had been taken as counted from one."""
-    for k in range(U(0), U(indices.size)):
-        indices[k] += np.uint32(1)
 
 
 VALUE_DIGITS = 9  # enough for any float32
@@ -517,36 +499,23 @@ def put_value(at: Any, value: Any) -> Any:
 @kernel(
     types.UniTuple(types.uint64, 2)(
         writable(types.uint8),
-        readonly(types.uint64),
-        readonly(types.uint32),
-        readonly(types.float32),
+        types.Tuple((readonly(types.uint64), readonly(types.uint32), readonly(types.float32))),
         types.uint64,
         types.uint64,
         types.uint64,
-        readonly(types.uint8),
-        readonly(types.uint64),
-        readonly(types.uint64),
+        types.Tuple((readonly(types.uint8), readonly(types.uint64), readonly(types.uint64))),
     ),
     fast=False,
 )
-def format_lines(
-    out: Any,
-    indptr: Any,
-    indices: Any,
-    values: Any,
-    begin: Any,
-    end: Any,
-    base: Any,
-    labels: Any,
-    label_ends: Any,
-    label_of: Any,
-) -> Any:
+def format_lines(out: Any, rows: Any, begin: Any, end: Any, base: Any, labels: Any) -> Any:
     """Writes the rows begin:end as lines, and stops before one whose columns do not ascend.
 
-    `labels` holds the texts of the labels, `label_ends` where each of them begins and ends,
-    `label_of` the number of each row's label (nothing: no labels). Returns the length of what was
-    written and the row where it stopped.
+    `labels` are the texts of the labels one after the other, where each of them begins and ends,
+    and the number of each row's label (nothing: no labels). Returns the length of what was written
+    and the row where it stopped.
     """
+    indptr, indices, values = rows
+    texts, label_ends, label_of = labels
     start = address_of(out)
     at = start
     for row in range(U(begin), U(end)):
@@ -554,7 +523,7 @@ def format_lines(
         if label_of.size > 0:
             which = label_of[row - U(begin)]
             for k in range(label_ends[which], label_ends[which + U(1)]):
-                put_byte(at, labels[k])
+                put_byte(at, texts[k])
                 at += U(1)
         lowest = np.uint64(0)
         for k in range(indptr[row], indptr[row + U(1)]):

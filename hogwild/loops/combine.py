@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from hogwild.kernels.atomic import SLOT
 from hogwild.kernels.clock import nanoseconds
@@ -38,7 +39,7 @@ from hogwild.kernels.views import (
     view,
 )
 from hogwild.loops.shared import LATE, RowWorker
-from hogwild.loops.visiting import visitor, width_of
+from hogwild.loops.visiting import visitor
 from hogwild.parallel.memory import Arrays, Wanted, private_arrays
 from hogwild.parallel.team import Control
 from hogwild.problems.problem import SUMS, RowProblem, Share
@@ -77,7 +78,7 @@ register(Part, UINT, UINT, UINT)
 @cache
 def combining_loop(step: Step) -> Kernel:
     """The kernel that goes through rows on a copy; it returns the sum of their losses."""
-    visit, width_in, reach, scale = visitor(step), width_of(step), step.reach, step.scale
+    visit, fixed, reach, scale = visitor(step), step.width, step.reach, step.scale
 
     def learn(
         task: Any,
@@ -97,7 +98,7 @@ def combining_loop(step: Step) -> Kernel:
         # counters: rows between two snapshots (0: none are taken), the place after which they are
         # late, how many were early and late, nanoseconds spent on exchanging; then the rows that
         # passed since the last exchange of each tier
-        width = width_in(task)
+        width = U(fixed) if fixed else task.shape.width
         bias = U(copy.weights.size) - width
         lists = U(tiers.ends.size)
         gap = counters[GAP]
@@ -180,6 +181,11 @@ def tiers_of(
     return view(Tiers, columns, np.array(ends, np.uint64), couplings, fewest_rows)
 
 
+def places_of(columns: npt.NDArray[np.uint32], width: int) -> npt.NDArray[np.int64]:
+    """Where the weights of some columns stand, one after the other."""
+    return (columns[:, None].astype(np.int64) * width + np.arange(width)).ravel()
+
+
 class CombineWorker(RowWorker):
     """A worker with a copy of the weights, to which the changes of the others are added."""
 
@@ -199,11 +205,7 @@ class CombineWorker(RowWorker):
         others = np.zeros(frequent, np.float32)
         self._copy = view(Copy, own["weights"], own["others"], others, sums)
         self._slots = view(Slots, shared["slots"], shared["frequent_slots"][: workers * frequent])
-        # The weights of the frequent columns, in the order of their slots
-        lanes = np.arange(problem.width)
-        self._listed = (
-            self._tiers.columns[:, None].astype(np.int64) * problem.width + lanes
-        ).ravel()
+        self._listed = places_of(self._tiers.columns, problem.width)
         self._counters = np.zeros(TIER + len(self._tiers.fewest_rows), np.int64)
         self._rows_between_looks = 1 + LOOK * problem.units // max(1, problem.work)
 

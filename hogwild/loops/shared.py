@@ -11,7 +11,7 @@ import numpy as np
 from hogwild.kernels.compile import Kernel, inline
 from hogwild.kernels.primitives import U
 from hogwild.kernels.views import FLOAT, Clock, Span, Stored, Task, task_type, type_of, view
-from hogwild.loops.visiting import visitor, width_of
+from hogwild.loops.visiting import visitor
 from hogwild.loops.worker import Worker
 from hogwild.parallel.memory import Arrays
 from hogwild.parallel.team import Control
@@ -31,7 +31,7 @@ def going_through(step: Step, shares_intercept: bool = True) -> Any:
 
     Every row moves the intercept: shared at each of them, its cache line would be waited for.
     """
-    visit, width = visitor(step), width_of(step)
+    visit, fixed = visitor(step), step.width
 
     @inline
     def go_through(
@@ -41,18 +41,19 @@ def going_through(step: Step, shares_intercept: bool = True) -> Any:
         clock: Any,
     ) -> Any:
         begin, end = span
-        bias = U(stored.read.size) - width(task)
+        width = U(fixed) if fixed else task.shape.width
+        bias = U(stored.read.size) - width
         total = 0.0
         for first in range(begin, end, BLOCK):
             if shares_intercept:
-                for k in range(U(0), width(task)):
+                for k in range(U(0), width):
                     task.own.shared_bias[k] = stored.read[bias + k]
                     stored.bias[k] = task.own.shared_bias[k]
             block = first, min(first + BLOCK, end)
             now = Clock(clock.done + clock.pace * np.float64(first - begin), clock.pace)
             total += visit(task, block, stored, now)
             if shares_intercept:
-                for k in range(U(0), width(task)):
+                for k in range(U(0), width):
                     # races, as the weights
                     stored.write[bias + k] += stored.bias[k] - task.own.shared_bias[k]
         return total

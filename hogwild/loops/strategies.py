@@ -25,16 +25,22 @@ AUTO = "auto"
 class Strategy:
     """A strategy, in a line; its workers; whether the result depends on how many there are.
 
-    `loses`: whether an addition may get lost where two workers make one at the same time.
-    `averages`: whether means of the workers' weights are taken.
+    `one_array`: all workers write one array of weights; `exclusive`: they exclude each other.
+    `averages`: means of the workers' weights are taken.
     """
 
     summary: str
     rows: type[Worker] | None = None
     blocks: type[Worker] | None = None
     deterministic: bool = False
-    loses: bool = False
+    one_array: bool = False
+    exclusive: bool = False
     averages: bool = False
+
+    @property
+    def loses(self) -> bool:
+        """Whether an addition may get lost where two workers make one at the same time."""
+        return self.one_array and not self.exclusive
 
     def workers(self, problem: Problem) -> type[Worker]:
         """The kind of worker for this problem."""
@@ -45,7 +51,7 @@ class Strategy:
 
 STRATEGIES: dict[str, Strategy] = {
     "hogwild": Strategy(
-        "all workers write one array without locks", RowWorker, RacingBlockWorker, loses=True
+        "all workers write one array without locks", RowWorker, RacingBlockWorker, one_array=True
     ),
     "combine": Strategy(
         "each worker trains a private copy; updates are merged, frequent columns more often; no "
@@ -64,8 +70,15 @@ STRATEGIES: dict[str, Strategy] = {
         StrataWorker,
         deterministic=True,
     ),
-    "locked": Strategy("a lock for every column that an update touches", LockedWorker),
-    "roundrobin": Strategy("workers write in turn", RoundRobinWorker),
+    "locked": Strategy(
+        "a lock for every column that an update touches",
+        LockedWorker,
+        one_array=True,
+        exclusive=True,
+    ),
+    "roundrobin": Strategy(
+        "workers write in turn", RoundRobinWorker, one_array=True, exclusive=True
+    ),
     "averaged": Strategy(
         "workers train alone; their weights are averaged", AveragedWorker, averages=True
     ),

@@ -17,7 +17,7 @@ from hogwild.steps.step import Step
 @cache
 def trial_loop(step: Step) -> Kernel:
     """The kernel that learns from rows in pieces, and averages the weights after later pieces."""
-    go_through, scale_of = going_through(step, False), step.scale
+    go_through, scale_of = going_through(step), step.scale
 
     def try_out(
         task: Any,

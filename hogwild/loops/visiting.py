@@ -13,44 +13,26 @@ from hogwild.steps.step import Step
 
 
 @cache
-def width_of(step: Step) -> Any:
-    """task -> numbers stored for a column: a constant where the step has one."""
-    width = step.width
-    if width:
-
-        @inline
-        def constant(task: Any) -> Any:
-            return U(width)
-
-        return constant
-
-    @inline
-    def variable(task: Any) -> Any:
-        return task.shape.width
-
-    return variable
-
-
-@cache
 def visitor(step: Step) -> Any:
     """(task, span, stored, clock) -> the sum of the losses.
 
     Visits the rows at some places of an order, one step on each. Rows that come later are fetched
     into the cache meanwhile: a random order costs little.
     """
-    look, write, targets, width = step.look, step.write, step.targets, width_of(step)
+    look, write, targets, fixed = step.look, step.write, step.targets, step.width
 
     @inline
     def visit(task: Any, span: Any, stored: Any, clock: Any) -> Any:
         begin, end = span
         rows, order, fetching = task.rows, task.order, task.fetching
+        width = U(fixed) if fixed else task.shape.width
         last = U(order.size) - U(1)
         near = fetching.weights_ahead
         sums = 0.0, 1.0
         for i in range(begin, end):
             if near > U(0):  # before the rows, which come from farther away: a third faster
                 row = U(order[min(i + near, last)])
-                fetch_weights(rows, row, stored.read, width(task))
+                fetch_weights(rows, row, stored.read, width)
             if fetching.ahead > U(0):
                 fetch_ahead(rows, order, i, fetching, U(targets))
             row = U(order[i])

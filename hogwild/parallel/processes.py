@@ -7,6 +7,7 @@ no ``if __name__ == "__main__"``.
 """
 
 import contextlib
+import errno
 import gc
 import multiprocessing.connection as connections
 import os
@@ -15,16 +16,19 @@ import sys
 import time
 import traceback
 import warnings
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from typing import Any, TypeAlias, cast
 
 from hogwild.errors import HogwildError, WorkerError
+from hogwild.interrupt import ENDINGS
 from hogwild.parallel.team import TICK, Control, Tick, Work
 
 Pipe: TypeAlias = "Connection[Any, Any]"
 
 LEAVE = ("leave", ())
 PATIENCE = 1.0  # seconds that a worker gets to end by itself
+FOR_THE_PARENT = {signal.SIGINT, *ENDINGS}  # sent to the whole process group; workers ignore them
 
 
 def available() -> bool:
@@ -55,17 +59,17 @@ class Processes:
     def _fork(self, rank: int, work: Work) -> None:
         ours, theirs = connections.Pipe()
         parent = os.getpid()
-        with warnings.catch_warnings():
+        with _held_back(FOR_THE_PARENT), warnings.catch_warnings():
             # Python 3.12 warns of forking beside other threads; see above why it may be done here
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
-        if pid == 0:
-            for pipe in [*self._pipes, ours]:
-                pipe.close()
-            _serve(rank, work, theirs, parent, self._control)
+            if pid == 0:
+                for pipe in [*self._pipes, ours]:
+                    pipe.close()
+                _serve(rank, work, theirs, parent, self._control)
+            self._pids.append(pid)
+            self._pipes.append(ours)
         theirs.close()
-        self._pids.append(pid)
-        self._pipes.append(ours)
 
     def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
         answers: list[Any] = [None] * len(self._pids)
@@ -98,8 +102,7 @@ class Processes:
         except (EOFError, OSError):
             raise self._died(rank) from None
         if failure:
-            cause = "for want of memory" if "MemoryError" in failure else "by a bug of hogwild"
-            raise WorkerError(f"worker {rank} failed, {cause}:\n{failure}")
+            raise WorkerError(f"worker {rank} {failure}")
         return answer
 
     def _check(self, rank: int) -> None:
@@ -158,9 +161,19 @@ def _ending(status: int | None) -> str:
         "memory free, or use fewer workers",
         "SIGBUS": "a page of the data or of the weights could not be had: see that there is memory "
         "free, and that no data file is changed while it is used",
-        "SIGTERM": "someone ended it: start again",
     }.get(name, "try again, or use backend='thread'")
     return f"was ended by {name}: {cause}"
+
+
+@contextlib.contextmanager
+def _held_back(signals: set[signal.Signals]) -> Iterator[None]:
+    """Signals wait until the end of this block: a new worker has to choose first what they do."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _serve(rank: int, work: Work, pipe: Pipe, parent: int, control: Control) -> None:
@@ -186,17 +199,28 @@ def _serve(rank: int, work: Work, pipe: Pipe, parent: int, control: Control) -> 
         os._exit(0)
 
 
-def _answer(work: Work, rank: int, command: str, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
+def _answer(
+    work: Work, rank: int, command: str, arguments: tuple[Any, ...]
+) -> tuple[str | None, Any]:
     """A pair: how the work failed, and what it came to."""
     try:
         return None, work(rank, command, arguments)
-    except BaseException:
-        return traceback.format_exc(), None
+    except BaseException as problem:
+        return _failure(problem), None
+
+
+def _failure(problem: BaseException) -> str:
+    if isinstance(problem, HogwildError):
+        return f"failed: {problem}"
+    if isinstance(problem, MemoryError) or getattr(problem, "errno", None) == errno.ENOMEM:
+        return "ran out of memory: free some, or use fewer workers"
+    return f"failed, by a bug of hogwild:\n{traceback.format_exc()}"
 
 
 def _leave_the_parents_ways() -> None:
-    """Ctrl-C is the parent's to handle; its other handlers and its garbage are not the child's."""
+    """What ends the program is the parent's to handle; its garbage is not the child's."""
     gc.disable()
     signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for number in FOR_THE_PARENT:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, FOR_THE_PARENT)

@@ -147,8 +147,7 @@ class Sorting:
             *self._range(chunk),
             self._grid.columns,
             self._of(chunk, counts),
-            ratings.view(np.uint16),
-            ratings.view(np.float32),
+            (ratings.view(np.uint16), ratings.view(np.float32)),
         )
 
     def mix(self, band: int, ratings: npt.NDArray[np.uint64], starts: Any) -> None:

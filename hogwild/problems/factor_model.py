@@ -229,18 +229,13 @@ class FactorModel:
             "about": self.about,
         }
         arrays: model_file.Arrays = {name: getattr(self, name).ravel() for name in ARRAYS}
-        for name in ("user_ids", "item_ids"):
-            for key, array in getattr(self, name).arrays().items():
-                arrays[f"{name}.{key}"] = array
+        arrays |= self.user_ids.arrays("user_ids.") | self.item_ids.arrays("item_ids.")
         model_file.write(path, about, arrays)
 
     @classmethod
     def from_file(cls, about: dict[str, Any], arrays: model_file.Arrays) -> "FactorModel":
         """The model that `save` wrote."""
-        ids = {}
-        for name in ("user_ids", "item_ids"):
-            parts = {key: arrays[key] for key in arrays if key.startswith(name + ".")}
-            ids[name] = Ids.from_arrays({key.split(".")[1]: parts[key] for key in parts}, name)
+        ids = {name: Ids.from_arrays(arrays, name, name + ".") for name in ("user_ids", "item_ids")}
         users, items = len(ids["user_ids"]), len(ids["item_ids"])
         return cls(
             arrays["user_factors"].reshape(users, about["rank"]),
@@ -322,24 +317,21 @@ class FactorModel:
     def _tell_unknown(
         self, who: Codes, what: Codes, users: Any, items: Any, name: str, strict: bool
     ) -> None:
-        counts = {
-            role: int(np.count_nonzero(codes == UNKNOWN))
-            for role, codes in (("user", who), ("item", what))
-        }
-        if not any(counts.values()):
-            return
-        if strict:
-            role, codes = ("user", who) if counts["user"] else ("item", what)
-            at = int(np.argmax(codes == UNKNOWN))
+        unknown = {"user": who == UNKNOWN, "item": what == UNKNOWN}
+        counts = {role: np.count_nonzero(missing) for role, missing in unknown.items()}
+        said = [f"{count:,} have an unknown {role}" for role, count in counts.items() if count]
+        if said and strict:
+            role = "user" if counts["user"] else "item"
+            at = int(np.argmax(unknown[role]))
             given = _id_at(users, items, role, at)
             raise DataError(
                 f"{name}: the model does not know the {role} {_shown(given)} of pair {at + 1:,}"
             )
-        said = [f"{count:,} have an unknown {role}" for role, count in counts.items() if count]
-        _warn(
-            f"{name}: of {len(who):,} pairs {' and '.join(said)}; what is known of the others is "
-            "used"
-        )
+        if said:
+            _warn(
+                f"{name}: of {len(who):,} pairs {' and '.join(said)}; what is known of the others "
+                "is used"
+            )
 
     def _scores(self, who: Codes, what: Codes) -> Floats:
         scores = np.empty(len(who), np.float32)
@@ -361,17 +353,7 @@ class FactorModel:
                 f"{name}: {count:,} items need {count:,} values, not {array.dtype} of the shape "
                 f"{array.shape}"
             )
-        given = np.ascontiguousarray(array, np.float32)
-        bad = ~np.isfinite(given)
-        wanted = "finite"
-        if self.loss == "logistic":
-            bad, wanted = (given != 0) & (given != 1), "0 or 1 (logistic loss)"
-        elif self.loss == "kl":
-            bad, wanted = bad | (given < 0), "at least 0 (kl loss)"
-        if bad.any():
-            at = int(np.argmax(bad))
-            raise DataError(f"{name}: value number {at + 1:,} is {array[at]}; it must be {wanted}")
-        return 2 * given - 1 if self.loss == "logistic" else given
+        return targets_of(array, self.loss, name)
 
     def _errors(self, scores: Floats, given: Floats) -> dict[str, Any]:
         logistic = self.loss == "logistic"
@@ -391,6 +373,22 @@ class FactorModel:
             )
             found |= {"log_loss": log_loss(*exact), "auc": auc(*exact)}
         return found
+
+
+def targets_of(values: npt.NDArray[Any], loss: str, name: str) -> Floats:
+    """Values as the loss learns them (logistic: -1 and 1); an error where it cannot take one."""
+    given = np.ascontiguousarray(values, np.float32)
+    good, wanted = np.isfinite(given), "finite values"
+    if loss == "logistic":
+        good, wanted = (given == 0) | (given == 1), "0 and 1"
+    elif loss == "kl":
+        good, wanted = good & (given >= 0), "none below 0"
+    if not good.all():
+        at = int(np.argmin(good))
+        raise DataError(
+            f"{name}: rating {at + 1:,} is {values[at]:g}; the loss {loss} takes {wanted}"
+        )
+    return 2 * given - 1 if loss == "logistic" else given
 
 
 ARRAYS = ("user_factors", "item_factors", "user_biases", "item_biases")
@@ -440,11 +438,8 @@ def _is_id(given: Any) -> bool:
 
 def _id_at(users: Any, items: Any, role: str, at: int) -> Any:
     """The id that stands in a pair, as it was given."""
-    if isinstance(users, Ratings) and items is None:
-        codes, ids = (
-            (users.users, users.user_ids) if role == "user" else (users.items, users.item_ids)
-        )
-        return ids[int(codes[at])]
+    if isinstance(users, Ratings):
+        users, items = users.user_ids[users.users], users.item_ids[users.items]
     given = users if role == "user" else items
     return given if _is_id(given) else list(given)[at]
 

@@ -16,15 +16,14 @@ import numpy.typing as npt
 
 from hogwild.config import FACTOR_BETA, Config
 from hogwild.data.ids import UNKNOWN, Codes
-from hogwild.data.ratings import Ratings
+from hogwild.data.ratings import Ratings, counts_of
 from hogwild.errors import DataError
 from hogwild.kernels import blocks as sorting_kernels
 from hogwild.kernels import factors as kernels
 from hogwild.kernels.compile import Kernel, ready
-from hogwild.kernels.ratings import count_codes
 from hogwild.problems import losses
 from hogwild.problems.blocks import BANDS, Grid, Side, Sorting
-from hogwild.problems.factor_model import FactorModel
+from hogwild.problems.factor_model import FactorModel, targets_of
 from hogwild.problems.problem import Arrays, BlockPair, BlockProblem, Shown, Sums
 from hogwild.problems.scale import Scale
 from hogwild.problems.schedules import EPOCH_SCHEDULES
@@ -47,7 +46,6 @@ class FactorProblem(BlockProblem):
     unit_name = "ratings"
     bands = BANDS
     most_workers = BANDS
-    goes_back = True
     ours_alone = ("_ratings", "_row_counts", "_row_weights", "_begun", "notes")
 
     def __init__(self, ratings: Ratings, test: Ratings | None, config: Config) -> None:
@@ -87,8 +85,8 @@ class FactorProblem(BlockProblem):
             for data, some in sets.items()
         }
         self._sorted = False
-        self.hopeless = HOPELESS * (self._first_loss(values[TRAIN]) + self._first_penalty())
-        self.hopeless += 0.5 * self._scale.loss  # where all values are equal
+        self._hopeless = HOPELESS * (self._first_loss(values[TRAIN]) + self._first_penalty())
+        self._hopeless += 0.5 * self._scale.loss  # where all values are equal
         self.shown = tuple(
             Shown(f"{data}_rmse", f"{data.replace('_', ' ')} RMSE", ".4f") for data in sets
         )
@@ -277,7 +275,7 @@ class FactorProblem(BlockProblem):
             shared[sides][0::2][rows] = biases[codes[found]]
             self._begun[name] = found
         if first_time:
-            self.hopeless = HOPELESS * (self.hopeless + self._penalty(shared))
+            self._hopeless = HOPELESS * (self._hopeless + self._penalty(shared))
 
     def stage(self, shared: Arrays, stage: str, part: int, parts: int) -> None:
         """Does one of so many parts of a stage of the preparation."""
@@ -370,12 +368,14 @@ class FactorProblem(BlockProblem):
         found = []
         codes = self._ratings.users, self._ratings.items
         for (_, _, side), some in zip(self._sides(), codes, strict=True):
-            starts = np.zeros(side.count + 1, np.uint64)
-            count_codes(some, starts)
             counts = np.zeros(side.size, np.float32)
-            counts[side.rows] = np.diff(starts)
+            counts[side.rows] = counts_of(some, side.count)
             found.append(counts)
         return tuple(found)
+
+    def went_wrong(self, objective: float, best: float) -> bool:
+        """Whether the objective is worse than where training began."""
+        return objective > self._hopeless
 
     def model(
         self, learned: Arrays, about: dict[str, Any], state: Arrays | None = None
@@ -460,20 +460,6 @@ NOTHING = np.empty(0, np.float32)
 
 def _targets(ratings: Ratings, loss: str) -> npt.NDArray[np.float32]:
     """The values as the loss takes them; an error where it cannot take one."""
-    values = ratings.values
-    if values is None:
+    if ratings.values is None:
         raise DataError(f"{ratings.name} has no values, only pairs; each rating needs one")
-    if loss == "kl" and len(values) and values.min() < 0:
-        at = int(np.argmax(values < 0))
-        raise DataError(
-            f"{ratings.name}: rating {at + 1} is {values[at]:g}; the loss kl takes none below 0"
-        )
-    if loss != "logistic":
-        return values
-    wrong = (values != 0) & (values != 1)
-    if np.any(wrong):
-        at = int(np.argmax(wrong))
-        raise DataError(
-            f"{ratings.name}: rating {at + 1} is {values[at]:g}; the loss logistic takes 0 and 1"
-        )
-    return 2 * values - 1
+    return targets_of(ratings.values, loss, ratings.name)

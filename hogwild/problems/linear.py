@@ -3,7 +3,8 @@
 The intercept is not penalized. It learns like a column that holds a typical value of the data.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -13,20 +14,22 @@ import numpy.typing as npt
 from hogwild.config import Config
 from hogwild.data.components import parts_apart
 from hogwild.data.rows import Labels, Rows
-from hogwild.data.statistics import Frequency, sharing
-from hogwild.errors import DataError
+from hogwild.data.statistics import Frequency, largest_columns, sharing
+from hogwild.errors import DataError, OptionError
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.evaluate import absolute_sum, comparer, evaluator, squared_norm
 from hogwild.kernels.order import shuffle
 from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
-from hogwild.kernels.views import Fetching, Shape, Span, Task, task_of, view
+from hogwild.kernels.views import Clock, Fetching, Shape, Span, Stored, Task, task_of, view
+from hogwild.loops.shared import shared_loop
+from hogwild.problems import column_sizes, fetching, progress
 from hogwild.problems.linear_model import LinearModel
 from hogwild.problems.losses import LOSSES
 from hogwild.problems.penalties import Penalty
 from hogwild.problems.problem import Arrays, Now, RowProblem, Share, Shown, Sums
-from hogwild.problems.sample import Options, Sample
-from hogwild.problems.sets import Set, class_weights
+from hogwild.problems.sample import FEW_COLUMNS, Options, Sample
+from hogwild.problems.sets import Set, class_weights, hold_out
 from hogwild.problems.sgd import scratch
 from hogwild.problems.solver import Traits
 from hogwild.problems.solvers import solver_for
@@ -34,11 +37,10 @@ from hogwild.problems.targets import target_for
 from hogwild.steps.step import Step
 
 BATCH = 256
+HELD_OUT = "held_out"  # the set that says when to stop
 MANY_WEIGHTS = 1 << 18  # a pass over them takes longer than telling the workers to make it
 CHUNK_NONZEROS = 4_000_000  # some milliseconds of work
-# How far ahead rows are fetched into the cache, in non-zeros, and in rows at least and at most
-AHEAD_NONZEROS = 320
-AHEAD = 4, 20
+AHEAD = 2, 20  # rows ahead that are fetched into the cache, at least and at most
 # How long rows are is looked up at so many of them. Where the shortest and the longest, but for a
 # tenth at either end, take different numbers of cache lines, as many as the longest take are
 # fetched of each, up to so many
@@ -47,6 +49,7 @@ LENGTHS, MOST_LINES = 1_000, 16
 # of a core where others write to the same weights. Fewer are at hand without being asked for
 NEAR_NONZEROS = 64
 CACHED, CACHED_BY_ONE = 1 << 21, 1 << 18
+TINY = 1e-12  # a rate, where a loop is only timed
 
 
 class LinearProblem(RowProblem):
@@ -54,16 +57,23 @@ class LinearProblem(RowProblem):
 
     work_name = "nonzeros"
     unit_name = "rows"
-    ours_alone = ("_given", "_sample", "notes")
+    ours_alone = ("_given", "_sample", "_start", "notes")
 
     def __init__(
-        self, rows: Rows, test: Rows | None, config: Config, labels: Labels | None = None
+        self,
+        rows: Rows,
+        test: Rows | None,
+        config: Config,
+        labels: Labels | None = None,
+        validate: Rows | None = None,
     ) -> None:
         self.config = config
         self._penalty = Penalty.of(config.as_dict())
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to learn from")
         self.target = target_for(config, rows, labels)
+        if config.early_stopping is not None:
+            rows, validate = hold_out(rows, self.target, config.early_stopping, config.seed)
         self.name = rows.name
         self.units = len(rows)
         self.work = rows.nonzeros
@@ -74,12 +84,17 @@ class LinearProblem(RowProblem):
         self._given = rows
         self._sample: Sample | None = None
         self._sets = {"train": Set.of(rows, self.target, class_weights(config, rows, self.target))}
+        if validate is not None:
+            judged = self._narrowed(validate)
+            weights = class_weights(config, judged, self.target)
+            self._sets[HELD_OUT] = Set.of(judged, self.target, weights)
+            self.judge = f"{HELD_OUT}_loss"
         if test is not None:
             self._sets["test"] = Set.of(self._narrowed(test), self.target)
         self.shown = tuple(
-            Shown(f"{data}_{shown.key}", f"{data} {shown.title}", shown.form)
+            Shown(f"{data}_{shown.key}", f"{data.replace('_', ' ')} {shown.title}", shown.form)
             for shown in self.target.shown
-            for data in ("train", "test")
+            for data in dict.fromkeys(["train", *self._sets, "test"])
         )
         if config.zeroes:
             self.shown += (Shown("nonzero_weights", "non-zero", ",d"),)
@@ -89,12 +104,22 @@ class LinearProblem(RowProblem):
         self._weighted = self._sets["train"].weighted
         self._parameter = config.loss_value
         self.curvature = LOSSES[config.loss_name].curvature
+        self._start: Arrays = {}  # what training goes on from, if anything
+        self._at_zero = self._objective_at_zero()
         self.intercept_share = _intercept_share(rows) if config.intercept else 0.0
         traits = Traits(self._sets["train"], self._parameter, self.intercept_share)
         self._solver = solver_for(config, traits)
         self.width = self._solver.step.width
         self._outcome = self._solver.outcome(self.columns, rows.nonzeros)
         self.snapshots = self._outcome.snapshots
+
+    def _objective_at_zero(self) -> float:
+        """The objective at zero weights; infinity for a loss that is 0 there and tells nothing."""
+        rows = self._sets["train"].view
+        nothing = rows._replace(ends=rows.begins)  # rows without columns: all scores are 0
+        span, zeros = view(Span, 0, self.units), np.zeros(1, np.float32)
+        total, _, _ = self._evaluator("train")(nothing, span, zeros, self._parameter)
+        return float(total) / self.units or math.inf
 
     def _narrowed(self, test: Rows) -> Rows:
         if test.columns > self.columns:
@@ -115,12 +140,15 @@ class LinearProblem(RowProblem):
             "rows": self.units,
             "columns": self.columns,
             "nonzeros": self.work,
+            **{data: len(self._sets[data]) for data in self._sets if data == HELD_OUT},
         }
 
     def summary(self) -> list[str]:
         """The data and the objective, a line each, for people."""
+        held = f", and {len(self._sets[HELD_OUT]):,} rows held out" if self.judge else ""
         return [
-            f"{self.name}: {self.units:,} rows, {self.columns:,} columns, {self.work:,} non-zeros",
+            f"{self.name}: {self.units:,} rows, {self.columns:,} columns, {self.work:,} non-zeros"
+            f"{held}",
             f"{self.config.loss_name} loss, {self._penalty}",
         ]
 
@@ -151,7 +179,9 @@ class LinearProblem(RowProblem):
         evaluators = [self._evaluator(data) for data in self._sets]
         always = [shuffle, *dict.fromkeys(evaluators), squared_norm, absolute_sum]
         trying = [] if self.config.eta0 else self._solver.kernels()
-        sampled = [comparer(loss, weighted), gather_rows, renumber]
+        sampled = [comparer(loss, weighted), gather_rows]
+        if self.columns > FEW_COLUMNS:
+            sampled.append(renumber)
         needs_sample = self.snapshots or not self.config.eta0
         return always + self._outcome.kernels() + trying + (sampled if needs_sample else [])
 
@@ -159,12 +189,14 @@ class LinearProblem(RowProblem):
         """Writes the weights to begin with into the shared ones: zeros, or what is given."""
         for name in self.shared():
             shared[name][:] = 0
-        for name, array in (_given_state(start) if start else {}).items():
+        self._start = _given_state(start) if start else {}
+        if self._start and set(self._start) != set(self._outcome.kept):
+            raise OptionError("l1: what to go on from has another kind of penalty; both or none")
+        for name, array in self._start.items():
             if len(array) != len(shared[name]):
+                needed, given = (len(some) // self.width - 1 for some in (shared["stored"], array))
                 raise DataError(
-                    f"what to go on from has {len(array):,} numbers, and {self.name} needs "
-                    f"{len(shared[name]):,}: it must come from the same columns, and either both "
-                    "have an l1 or none"
+                    f"{self.name} needs {needed:,} weights, and what to go on from has {given:,}"
                 )
             shared[name][:] = array
         self._solver.start(shared["stored"])
@@ -212,8 +244,12 @@ class LinearProblem(RowProblem):
         return {"weights": shared[self._outcome.name(shared)]}
 
     def goes_on_from(self, shared: Arrays) -> Arrays:
-        """What is stored, and not what is made of it."""
-        return {"stored": shared["stored"]}
+        """What is stored, and not a mean of it."""
+        return {name: shared[name] for name in self._outcome.kept}
+
+    def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
+        """Goes back to what training came to and went on from, as it was."""
+        self._outcome.restore(shared, learned, last)
 
     def state(self, shared: Arrays) -> Arrays:
         """What training can go on from: copies."""
@@ -230,8 +266,10 @@ class LinearProblem(RowProblem):
     def measured(self, shared: Arrays, sums: Sums) -> dict[str, float]:
         """The objective, and the errors on each set."""
         found = {"objective": self.online(shared, sums["train"][0] / self.units)}
-        for data, (_, first, second) in sums.items():
+        for data, (loss, first, second) in sums.items():
             weight = self._sets[data].weight
+            if data == HELD_OUT:
+                found[f"{data}_loss"] = float(loss) / weight
             errors = self.target.measured(float(first) / weight, float(second) / weight)
             found |= {f"{data}_{name}": error for name, error in errors.items()}
         found["nonzero_weights"] = int(np.count_nonzero(self.learned(shared)["weights"][:-1]))
@@ -241,6 +279,44 @@ class LinearProblem(RowProblem):
         """The objective, given the mean loss at the same weights."""
         weights = self.learned(shared)["weights"][:-1]
         return float(self._penalty.value(weights) + mean_loss)
+
+    def went_wrong(self, objective: float, best: float) -> bool:
+        """Whether an epoch undid too much of what was gained since the start."""
+        if not progress.went_wrong(objective, best, self._at_zero):
+            return False
+        return progress.went_wrong(objective, best, max(self._at_zero, self._at_start))
+
+    def has_risen(self, objective: float, best: float) -> bool:
+        """Whether an objective is above the best one so far, or that of zero weights."""
+        return progress.has_risen(objective, min(best, self._at_zero))
+
+    def learned_nothing(self, objective: float) -> bool:
+        """Whether it is next to that of zero weights, and values are large: else that is best."""
+        return objective > (1 - progress.LEAST) * self._at_zero and bool(self.hint)
+
+    @cached_property
+    def _at_start(self) -> float:
+        """The objective of what training goes on from; few need it, so it is found when asked."""
+        if not self._start:
+            return self._at_zero
+        arrays = {name: np.asarray(array, np.float32) for name, array in self._start.items()}
+        arrays["chosen"] = np.zeros(1, np.int64)
+        parts = [self.evaluate(arrays, "train", part) for part in range(self.parts("train"))]
+        return self.measured(arrays, {"train": np.sum(parts, axis=0)})["objective"]
+
+    @cached_property
+    def _largest(self) -> list[tuple[int, float]]:
+        return largest_columns(self._given, column_sizes.NAMED)
+
+    @property
+    def advice(self) -> str:
+        """To scale the columns, the largest of which are named."""
+        return column_sizes.advice(self._largest, self._given.index_base)
+
+    @property
+    def hint(self) -> str:
+        """The same, where values are large."""
+        return self.advice if column_sizes.are_large(self._largest) else ""
 
     def model(
         self, learned: Arrays, about: dict[str, Any], state: Arrays | None = None
@@ -265,6 +341,11 @@ class LinearProblem(RowProblem):
             self._sample = Sample(self._given, targets, Options(*given), threads)
         return self._sample
 
+    def prepare(self) -> None:
+        """Compiles what training will call, and finds how far ahead rows are fetched."""
+        super().prepare()
+        self._distance  # noqa: B018
+
     def find_rate(self, threads: int = 1) -> float:
         """A first rate: the best of some, tried on a few rows."""
         return self._solver.find_rate(self.sample(threads), threads)
@@ -278,13 +359,41 @@ class LinearProblem(RowProblem):
         return task_of(rows, order, scratch(self.width), shape, self.plan(share), fetching)
 
     def _fetching(self, writers: int) -> Fetching:
-        least, most = AHEAD
-        ahead = int(min(most, max(least, AHEAD_NONZEROS / self._mean_length)))
-        near = int(min(ahead // 2, max(1, NEAR_NONZEROS / self._mean_length)))
         cached = CACHED if writers == 1 else CACHED_BY_ONE
-        wanted = ahead, self._lines, near if self.size > cached else 0
-        fetching: Fetching = view(Fetching, *wanted)
-        return fetching
+        near = int(min(AHEAD[1] // 2, max(1, NEAR_NONZEROS / self._mean_length)))
+        return self._rows_ahead(self._distance, near if self.size > cached else 0)
+
+    def _rows_ahead(self, nonzeros: int, near: int = 0) -> Fetching:
+        least, most = AHEAD
+        ahead = int(min(most, max(least, nonzeros / self._mean_length))) if nonzeros else 0
+        made: Fetching = view(Fetching, ahead, self._lines, near)
+        return made
+
+    @cached_property
+    def _distance(self) -> int:
+        """How many non-zeros ahead rows are fetched, on this machine."""
+        rows, weights = self._sets["train"].view, np.zeros(self.size, np.float32)
+        order = np.empty(self.units, np.uint32)
+        pieces: Iterator[npt.NDArray[np.uint32]] = iter(())
+        bias = np.zeros(self.width, np.float32)
+        stored = view(Stored, weights, weights, bias, bias, weights)
+        shape, plan = view(Shape, self.width, 0, self.width), self._solver.plan(0.0, TINY)
+        size = min(self.units, max(1, int(fetching.PROBED / self._mean_length)))
+
+        def seconds_with(nonzeros: int) -> float:
+            nonlocal pieces
+            piece = next(pieces, None)
+            if piece is None:
+                self.shuffle(order, 0, self.seed)
+                places = range(0, self.units - size + 1, size)  # all are of the same size
+                pieces = iter([order[k : k + size] for k in places])
+                piece = next(pieces)
+            ahead = self._rows_ahead(nonzeros)
+            task = task_of(rows, piece, scratch(self.width), shape, plan, ahead)
+            loop, span = shared_loop(self.step), view(Span, 0, len(piece))
+            return fetching.timed(lambda: loop(task, span, stored, view(Clock, 0, 1)))
+
+        return fetching.distance(self._given.nbytes, seconds_with)
 
     def steady_steps(self, done: int, eta0: float) -> int:
         """Steps in which the schedule changes little."""
@@ -331,7 +440,7 @@ def _given_state(start: Arrays) -> Arrays:
 def _lines(rows: Rows) -> int:
     """Cache lines that are to be fetched of each row, whatever its length."""
     places = np.random.default_rng(0).integers(0, len(rows), LENGTHS)
-    lengths = (rows.indptr[places + 1] - rows.indptr[places]).astype(np.int64)
+    lengths = (rows.ends[places] - rows.begins[places]).astype(np.int64)
     short, long = np.ceil(np.quantile(lengths, (0.1, 0.9)) / int(LINE)).astype(int)
     return int(min(long, MOST_LINES)) if long > short else 0
 
@@ -344,5 +453,5 @@ def _intercept_share(rows: Rows) -> float:
     """
     if not rows.nonzeros:
         return 1.0
-    typical = float(np.median(np.abs(rows.values[: 1 << 16])))
+    typical = float(np.median(np.abs(rows.first_values(1 << 16))))
     return max(1e-6, min(typical, typical**2 * rows.nonzeros / len(rows)))

@@ -75,7 +75,8 @@ class LinearModel:
         rows = self._fitting(X)
         out = np.empty(len(rows), np.float32)
         kernels.scores(
-            rows.indptr, rows.indices, rows.values, self.weights, np.float32(self.intercept), out
+            *(rows.begins, rows.ends, rows.indices, rows.values),
+            *(self.weights, np.float32(self.intercept), out),
         )
         return out
 
@@ -95,7 +96,7 @@ class LinearModel:
         return np.column_stack([1 - positive, positive])
 
     def evaluate(self, X: Any, y: Any = None) -> dict[str, Any]:
-        """Objective, error, log loss, AUC and confusion counts on labelled rows."""
+        """Objective, mean loss, and the metrics of the kind of target, on labelled rows."""
         rows = X if isinstance(X, Rows) and y is None else Rows(X, y)
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to evaluate on")
@@ -104,13 +105,14 @@ class LinearModel:
         weights: npt.NDArray[Any] = np.append(self.weights, np.float32(self.intercept))
         look = kernels.evaluator(self.loss, self.target.kind, data.weighted)
         loss, _, _ = look(data.view, view(Span, 0, len(rows)), weights, self.parameter)
-        objective = self.penalty.value(self.weights) + loss / data.weight
+        mean = loss / data.weight
+        objective = self.penalty.value(self.weights) + mean
         scores = self.decision_function(rows).astype(np.float64)
         targets = self.target.of(rows).astype(np.float64)
         counted = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
         given = scores, targets, counted.astype(np.float64), self.loss
         found = {name: metric(*given) for name, metric in self.target.metrics.items()}
-        return {"rows": len(rows), "objective": objective, **found}
+        return {"rows": len(rows), "objective": objective, "loss": mean, **found}
 
     def save(self, path: PathLike) -> None:
         """Writes the model to one file; `hogwild.load_model` reads it back bit for bit."""

@@ -7,10 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.data.ids import UNKNOWN, Codes, Ids
-from hogwild.data.ratings import Ratings
+from hogwild.data.ratings import Ratings, grouped
 from hogwild.kernels import ranking as kernels
 from hogwild.kernels.ranking import FILLER, PANEL, SIGN, STEP
-from hogwild.kernels.ratings import count_codes, order_by_code
 from hogwild.machine import usable_cores
 from hogwild.threads import side_by_side
 
@@ -83,14 +82,14 @@ def best(
         )
         places = items.factors, items.biases
         for begin in share[::BLOCK]:
-            end = min(begin + BLOCK, share.stop)
-            kernels.rank_items(
-                users.ravel(), places, lists, chosen, begin, end, n, keys.ravel(), scratch
-            )
+            some = begin, min(begin + BLOCK, share.stop)
+            kernels.rank_items(users.ravel(), places, lists, chosen, some, n, keys.ravel(), scratch)
+            keys[slice(*some)].sort(axis=1)
 
     if n:
         _spread(rank, len(chosen), len(chosen) * len(items.factors))
-    return ~keys.astype(np.uint32), _scores(keys)
+    best_first = keys[:, ::-1]
+    return ~best_first.astype(np.uint32), _scores(best_first)
 
 
 def nothing(users: int) -> Lists:
@@ -104,11 +103,8 @@ def lists(ratings: Ratings, user_ids: Ids, item_ids: Ids) -> Lists:
     known = (users != UNKNOWN) & (items != UNKNOWN)
     if not known.all():
         users, items = users[known], items[known]
-    starts = np.zeros(len(user_ids) + 1, np.uint64)
-    count_codes(users, starts)
-    order = np.empty(len(users), np.uint32)
-    order_by_code(users, starts.copy(), order)
-    return Lists(starts, items[order])
+    rated, starts = grouped(users, items, len(user_ids))
+    return Lists(starts, rated)
 
 
 def _whole(rank: int) -> int:

@@ -75,7 +75,7 @@ class Sample:
             self._used = np.append(used, np.uint32(rows.columns))  # and the intercept
         per_row = 1 + options.weighted
         taken = targets.reshape(-1, per_row)[chosen].ravel()
-        self.rows: RowView = view(RowView, indptr, indices, values, taken)
+        self.rows: RowView = view(RowView, indptr[:-1], indptr[1:], indices, values, taken)
         self.size = len(chosen)
         self._compared = min(self.size, max(TRIED // COMPARED, size // COMPARED))
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.config import Config
+from hogwild.data.ratings import mean_and_deviation
 from hogwild.errors import DataError
-from hogwild.kernels.ratings import distances
 
 # Found on MovieTweetings and on synthetic ratings of several shapes and densities
 L2 = 0.54  # times the deviation of the values, over the root of the ratings that a row has
@@ -45,7 +45,7 @@ class Scale(NamedTuple):
     def of(cls, values: npt.NDArray[np.float32], config: Config) -> "Scale":
         """The sizes that go with these values (of the loss logistic: -1 and 1)."""
         loss = config.loss_name
-        average, deviation = _average_and_deviation(values)
+        average, deviation = mean_and_deviation(values)
         if not math.isfinite(deviation**2):
             raise DataError("the values are too large for squares of them: scale them down")
         if loss == "logistic":
@@ -90,10 +90,3 @@ class Scale(NamedTuple):
         # Where scores are not counted from a mean, it is for the products to have it
         centre = 0.0 if self.mean else math.sqrt(max(0.0, self.average) / rank)
         return (0.0, 2 * max(centre, reach)) if nonnegative else (centre - reach, centre + reach)
-
-
-def _average_and_deviation(values: npt.NDArray[np.float32]) -> tuple[float, float]:
-    size, first = len(values), values[0]
-    distance, squares = distances(values, first)
-    variance = squares / size - (distance / size) ** 2
-    return float(first) + distance / size, math.sqrt(max(0.0, variance))

@@ -10,11 +10,11 @@ stored whole (scale = 1).
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from hogwild.kernels.compile import inline, one_of
+from hogwild.kernels.compile import inline
 
-Rate = Callable[[float, float, float], float]
-Scale = Callable[[float, float, float, float], float]
+Rate = Callable[[Any, float], float]  # of a plan, at step t
 
 
 @dataclass(frozen=True)
@@ -27,55 +27,55 @@ class Schedule:
 
     formula: str
     rate: Rate
-    scale: Scale
-    stored_rate: Scale
+    scale: Rate
+    stored_rate: Rate
     backs_off: bool = False
 
 
 @inline
-def inverse_rate(t: float, eta0: float, l2: float) -> float:
-    return eta0 / (1.0 + l2 * eta0 * t)
+def inverse_rate(plan: Any, t: float) -> float:
+    return plan.eta0 / (1.0 + plan.l2 * plan.eta0 * t)
 
 
 @inline
-def inverse_scale(t: float, since: float, eta0: float, l2: float) -> float:
-    return (1.0 + l2 * eta0 * since) / (1.0 + l2 * eta0 * t)
+def inverse_scale(plan: Any, t: float) -> float:
+    return (1.0 + plan.l2 * plan.eta0 * plan.since) / (1.0 + plan.l2 * plan.eta0 * t)
 
 
 @inline
-def inverse_stored_rate(t: float, since: float, eta0: float, l2: float) -> float:
-    return eta0 / (1.0 + l2 * eta0 * since)
+def inverse_stored_rate(plan: Any, t: float) -> float:
+    return plan.eta0 / (1.0 + plan.l2 * plan.eta0 * plan.since)
 
 
 @inline
-def constant_rate(t: float, eta0: float, l2: float) -> float:
-    return eta0
+def constant_rate(plan: Any, t: float) -> float:
+    return plan.eta0
 
 
 @inline
-def constant_scale(t: float, since: float, eta0: float, l2: float) -> float:
-    return math.exp(-l2 * eta0 * (t - since))
+def constant_scale(plan: Any, t: float) -> float:
+    return math.exp(-plan.l2 * plan.eta0 * (t - plan.since))
 
 
 @inline
-def constant_stored_rate(t: float, since: float, eta0: float, l2: float) -> float:
-    return eta0 * math.exp(l2 * eta0 * (t - since))
+def constant_stored_rate(plan: Any, t: float) -> float:
+    return plan.eta0 * math.exp(plan.l2 * plan.eta0 * (t - plan.since))
 
 
 @inline
-def root_rate(t: float, eta0: float, l2: float) -> float:
-    return eta0 / math.sqrt(t)
+def root_rate(plan: Any, t: float) -> float:
+    return plan.eta0 / math.sqrt(t)
 
 
 @inline
-def root_scale(t: float, since: float, eta0: float, l2: float) -> float:
-    return math.exp(-2.0 * l2 * eta0 * (math.sqrt(t) - math.sqrt(since)))
+def root_scale(plan: Any, t: float) -> float:
+    return math.exp(-2.0 * plan.l2 * plan.eta0 * (math.sqrt(t) - math.sqrt(plan.since)))
 
 
 @inline
-def root_stored_rate(t: float, since: float, eta0: float, l2: float) -> float:
+def root_stored_rate(plan: Any, t: float) -> float:
     root = math.sqrt(t)
-    return eta0 / root * math.exp(2.0 * l2 * eta0 * (root - math.sqrt(since)))
+    return plan.eta0 / root * math.exp(2.0 * plan.l2 * plan.eta0 * (root - math.sqrt(plan.since)))
 
 
 SCHEDULES: dict[str, Schedule] = {
@@ -111,13 +111,3 @@ EPOCH_SCHEDULES: dict[str, EpochSchedule] = {
     "sqrt": EpochSchedule("eta0 / sqrt(epoch)", lambda epoch, beta: epoch**-0.5),
     "backoff": EpochSchedule("eta0 * beta^(epochs done)", lambda epoch, beta: beta ** (epoch - 1)),
 }
-
-
-def code(name: str) -> int:
-    """The number by which the kernels know a schedule."""
-    return list(SCHEDULES).index(name)
-
-
-rate_of = one_of([schedule.rate for schedule in SCHEDULES.values()])
-scale_of = one_of([schedule.scale for schedule in SCHEDULES.values()])
-stored_rate_of = one_of([schedule.stored_rate for schedule in SCHEDULES.values()])

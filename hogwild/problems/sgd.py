@@ -12,7 +12,6 @@ from hogwild.loops.trying import trial_loop
 from hogwild.problems.averages import Averages
 from hogwild.problems.problem import Now
 from hogwild.problems.sample import Sample
-from hogwild.problems.schedules import SCHEDULES, code
 from hogwild.problems.solver import Solver, Traits
 from hogwild.problems.trials import Room, first_rate, power_of_two
 from hogwild.steps.sgd import Plan, sgd
@@ -29,13 +28,11 @@ class Sgd(Solver):
     def __init__(self, config: Config, traits: Traits) -> None:
         super().__init__(config, traits)
         self._l2 = float(config.l2 or 0.0)
-        self._schedule = SCHEDULES[str(config.schedule)]
-        self._code = code(str(config.schedule))
 
     @property
     def step(self) -> Step:
         """The step that loops are compiled for."""
-        return sgd(self._config.loss_name, self._traits.data.weighted)
+        return sgd(self._config.loss_name, str(self._config.schedule), self._traits.data.weighted)
 
     def outcome(self, columns: int, nonzeros: int) -> Averages:
         """The last weights, or means of them."""
@@ -44,16 +41,16 @@ class Sgd(Solver):
     def plan(self, since: float, eta0: float) -> Any:
         """The numbers of a share of an epoch."""
         traits = self._traits
-        given = self._code, eta0, self._l2, since, traits.intercept_share, traits.parameter
+        given = eta0, self._l2, since, traits.intercept_share, traits.parameter
         return view(Plan, *given)
 
     def rate(self, done: int, eta0: float) -> float:
         """The rate of step number `done`."""
-        return float(self._schedule.rate(float(max(1, done)), eta0, self._l2))
+        return float(self.step.reach(self.plan(0.0, eta0), float(max(1, done))))
 
     def scale(self, now: Now) -> float:
         """What weights that were stored whole are multiplied by now."""
-        return float(self._schedule.scale(float(now.done), float(now.since), now.eta0, self._l2))
+        return float(self.step.scale(self.plan(now.since, now.eta0), float(now.done)))
 
     def factor(self, epoch: int) -> float:
         """What the first rate is multiplied by in an epoch (they count from 1)."""
@@ -72,16 +69,15 @@ class Sgd(Solver):
     def find_rate(self, sample: Sample, threads: int) -> float:
         """A first rate, by trials that begin at one over the mean squared length of a row."""
         square = sample.mean_square
-        return first_rate(
-            sample, self._try_out, power_of_two(1 / square if square else 0.0), threads
-        )
+        guess = min(1e6, max(1e-9, power_of_two(1 / square if square else 0.0)))
+        return first_rate(sample, self._try_out, guess, threads)
 
     def _try_out(
         self, rows: RowView, order: npt.NDArray[np.uint32], rate: float, room: Room
     ) -> list[npt.NDArray[np.float32]]:
         """Learns from a few rows at a rate: the last weights, and a mean of them."""
         weights, mean = room.zeros(1, 1)
-        intercept = weights[-1:]
+        intercept = np.zeros(1, np.float32)
         stored = view(Stored, weights, weights, intercept, intercept, weights[:0])
         fetching = view(Fetching, FETCHED, 0, 0)
         shape, plan = view(Shape, 1, 0, 1), self.plan(0.0, rate)

@@ -1,5 +1,5 @@
-"""The scaling study: the same training with several strategies and numbers of workers, in words.
+"""The scaling study: the same training with several strategies and numbers of workers.
 
-`plan` says what is to be run, `study` runs it, `summary` makes numbers of it, `causes` and
-`findings` say what they mean; `terminal`, `page` and `record` show it.
+`plan` says what runs, `study` runs it, `summary` makes numbers of it, and `findings` and `report`
+words; `terminal`, `page` and `record` show it.
 """

@@ -1,26 +1,194 @@
-"""All findings of a study, each by a rule of its own.
+"""What bounds each configuration, and a finding in words for each such cause.
 
-A rule sees the study and the summaries of its configurations, and says nothing where it does not
-apply. Every finding names the numbers that it stands on.
+An epoch of k workers takes a k-th of the baseline's epoch, and what is lost to slower computing, to
+waiting and to merging. The largest loss is the cause. Slower computing has several; what the
+machine can do and how the strategy shares the weights tell them apart.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from hogwild.scaling import bounds, outcomes
-from hogwild.scaling.finding import Finding, Summaries
+from hogwild.data.statistics import percent
+from hogwild.loops.strategies import STRATEGIES
 from hogwild.scaling.study import Study
+from hogwild.scaling.summary import Summary, milliseconds
 
-Rule = Callable[[Study, Summaries], Finding | None]
+SHORT = 0.002  # seconds: a shorter epoch has too little work to share
+GOOD = 0.85  # a higher efficiency counts as scaling well
+EXPLAINED = 0.5  # of the loss: what plain arithmetic must lose for the cores to be the cause
+STREAMING = 0.5  # of the memory's bandwidth: using more counts as bound by it
+STARTING = 0.2  # of the training time: a longer start is worth a finding
+MOST_NAMED = 6  # configurations in one sentence
 
-RULES: tuple[Rule, ...] = (
-    *(outcomes.failed, outcomes.oversubscribed, outcomes.fewer),
-    *(bounds.shared_cores, bounds.little_work, bounds.scales),
-    *(bounds.cache_lines, bounds.exclusion, bounds.memory, bounds.caches),
-    *(bounds.waiting, bounds.merging),
-    *(outcomes.startup, outcomes.evaluation, outcomes.objective, outcomes.target, outcomes.noise),
-)
+Summaries = Sequence[Summary]
+
+
+class Finding(NamedTuple):
+    """What was measured, what it means, and what to do."""
+
+    title: str
+    measured: str
+    means: str
+    do: str
+
+
+class Rule(NamedTuple):
+    """The texts of a finding; {numbers} says a number of each configuration."""
+
+    title: str
+    number: Callable[[Summary], str]
+    measured: str
+    means: str
+    do: str
+
+
+def cause(study: Study, one: Summary) -> str:
+    """What bounds a configuration, as a key of `RULES` or a word for the table."""
+    workers, strategy = one.configuration.workers, STRATEGIES[one.strategy]
+    if workers == 1:
+        return ""
+    if workers > study.cores:
+        return "too few cores"
+    if one.epoch.median < SHORT:
+        return "too little work"
+    if one.efficiency >= GOOD:
+        return "computing"
+    if strategy.exclusive:
+        return "locks or turns"
+    gain = study.machine.speed_up(workers)
+    explained = workers / gain - 1.0 >= EXPLAINED * (1.0 / one.efficiency - 1.0)
+    if gain < GOOD * workers and explained:
+        return "shared cores"
+    largest = max(one.losses, key=one.losses.__getitem__)
+    if largest != "slower computing":
+        return largest
+    if strategy.one_array:
+        return "cache lines"
+    if _reading(study, one) >= STREAMING * study.machine.bandwidth[workers]:
+        return "memory bandwidth"
+    return "shared caches"
 
 
 def findings(study: Study, summaries: Summaries) -> list[Finding]:
-    """All that apply."""
-    return [found for rule in RULES if (found := rule(study, summaries))]
+    """All that apply, in the order of `RULES`."""
+    found = []
+    for key, rule in RULES.items():
+        some = [one for one in summaries if key in _remarkable(study, one)]
+        if some:
+            named = [f"{rule.number(one)} with {one.name}" for one in some[:MOST_NAMED]]
+            more = [f"{len(some) - MOST_NAMED} more"] if len(some) > MOST_NAMED else []
+            facts = _facts(study, some) | {"numbers": ", ".join(named + more)}
+            texts = (text.format(**facts) for text in (rule.measured, rule.means, rule.do))
+            found.append(Finding(rule.title, *texts))
+    return found
+
+
+def _remarkable(study: Study, one: Summary) -> list[str]:
+    """The keys of `RULES` that hold for a configuration."""
+    return [
+        cause(study, one),
+        "start" if one.startup >= STARTING * one.training else "",
+        "less per epoch" if one.worse > study.plan.target else "",
+    ]
+
+
+def _facts(study: Study, found: Summaries) -> dict[str, str]:
+    """What texts can say of these configurations, of the machine, and of the data."""
+    worst = max(found, key=lambda one: one.growth)
+    size = study.look.weights_bytes
+    return {
+        "worst": worst.name,
+        "reads": f"{_reading(study, worst) / 1e9:.3g} GB/s",
+        "machine": study.machine.text,
+        "sharing": study.look.sharing,
+        "copy": f" ({size / 1e6:,.3g} MB for a copy of the weights)" if size else "",
+    }
+
+
+def _reading(study: Study, one: Summary) -> float:
+    """Bytes of data per second that all workers together read while they compute."""
+    return study.look.work_bytes / max(one.split.computing, 1e-9)
+
+
+GROWTH = "All workers together compute longer than one worker alone: {numbers}."
+READING = "{worst} reads {reads} of data. {machine}"
+
+RULES = {
+    "shared cores": Rule(
+        "The cores are shared with other work",
+        lambda one: f"{one.speed_up:.2f}",
+        "{machine} The speed-up of an epoch is {numbers}.",
+        "No strategy can scale better. Other programs use the cores, two of them are hyper-threads "
+        "of one core, or the virtual machine shares its cores.",
+        "Measure again on an idle machine. If the numbers stay, count on that many cores only.",
+    ),
+    "too little work": Rule(
+        "Too little work per epoch",
+        lambda one: milliseconds(one.epoch.median),
+        "An epoch takes {numbers}.",
+        "Starting an epoch and waiting for the last worker takes some tenths of a millisecond.",
+        "Use one worker for data of this size.",
+    ),
+    "cache lines": Rule(
+        "Cores compete for cache lines",
+        lambda one: f"{one.growth:.2f} times",
+        f"{GROWTH} {{sharing}}",
+        "A write takes the cache line of a weight away from the core that used it last. The next "
+        "core waits until it gets the line back.",
+        "Use a strategy with copies of the weights.",
+    ),
+    "locks or turns": Rule(
+        "Workers exclude each other",
+        lambda one: f"{one.speed_up:.2f} (waiting {percent(one.split.waiting / one.split.epoch)})",
+        "The speed-up of an epoch is {numbers}.",
+        "By design, workers take locks or turns before they write.",
+        "Use a strategy without locks and turns.",
+    ),
+    "memory bandwidth": Rule(
+        "Memory bandwidth is the limit",
+        lambda one: f"{one.growth:.2f} times",
+        f"{GROWTH} {READING}",
+        "All cores wait for the same memory.",
+        "Use only as many workers as still help, or a machine with more memory channels.",
+    ),
+    "shared caches": Rule(
+        "Computing is slower with several workers",
+        lambda one: f"{one.growth:.2f} times",
+        f"{GROWTH} {READING}",
+        "Neither cores nor memory bandwidth explain most of this. What remains is the cache that "
+        "cores share{copy}, what the strategy does besides learning, and other programs.",
+        "Measure again on an idle machine, or use fewer workers.",
+    ),
+    "waiting": Rule(
+        "Workers wait for each other",
+        lambda one: percent(one.split.waiting / one.split.epoch),
+        "Of an epoch, workers wait {numbers}.",
+        "The shares of the workers take unequal time, workers synchronize too often, or another "
+        "program held up one of them.",
+        "Measure again on an idle machine.",
+    ),
+    "merging": Rule(
+        "Merging takes long",
+        lambda one: percent(one.split.merging / one.split.epoch),
+        "Of an epoch, merging takes {numbers}.",
+        "Workers merge their weights{copy}. The time depends on the number of columns, not of "
+        "rows.",
+        "Use fewer workers, or more rows.",
+    ),
+    "start": Rule(
+        "The start takes long",
+        lambda one: f"{percent(one.startup / one.training)} (search {milliseconds(one.search)})",
+        "Of the training time, the start takes {numbers}.",
+        "Before the first epoch, training prepares the data, finds a learning rate and starts the "
+        "workers. More workers hardly make this faster.",
+        "More data or more epochs make it matter less. --eta0 saves the search for the rate.",
+    ),
+    "less per epoch": Rule(
+        "Epochs achieve less than with one worker",
+        lambda one: percent(one.worse),
+        "The last objective is higher: by {numbers}.",
+        "Workers learn from weights that lack the latest updates of others. Without locks, they "
+        "may also overwrite updates.",
+        "Compare times to the target, not epochs. Try fewer workers or a smaller --eta0.",
+    ),
+}

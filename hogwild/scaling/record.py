@@ -1,79 +1,53 @@
-"""A study as JSON lines: a header, the runs, a summary of each configuration, the findings."""
+"""The files of a study: a record as JSON lines, and a page."""
 
-from hogwild.scaling import causes
+from hogwild import trace
+from hogwild.data.atomic import writing
+from hogwild.paths import PathLike, check_apart, check_output
+from hogwild.scaling.findings import cause
+from hogwild.scaling.page import page
 from hogwild.scaling.report import Report
-from hogwild.scaling.study import Run, Study
-from hogwild.scaling.summary import Summary, best_objective
+from hogwild.scaling.study import Run
+from hogwild.scaling.summary import COMPARED, Summary, best_objective
 from hogwild.trace import Row
 
 
+def check_outputs(prefix: PathLike, *inputs: PathLike | None) -> None:
+    """Refuses files that cannot be written, or that are an input: an `OptionError`."""
+    for path in _outputs(prefix):
+        check_output(path)
+        check_apart({"out": path}, list(inputs))
+
+
+def write(report: Report, prefix: PathLike) -> list[str]:
+    """Writes both files, each whole or not at all; returns their names."""
+    names = _outputs(prefix)
+    trace.write(names[0], lines(report))
+    with writing(names[1]) as file:
+        file.write(page(report).encode())
+    return names
+
+
 def lines(report: Report) -> list[Row]:
-    """All lines."""
-    study = report.study
-    found = [
-        one._asdict() | {"cases": [case._asdict() for case in one.cases]} for one in report.findings
-    ]
-    words = {"short": report.short, "why": report.why, "notes": report.notes}
-    return [
-        _header(study),
-        *(_run(run) for run in study.runs),
-        *(_summary(study, one) for one in report.summaries),
-        {"kind": "findings", "findings": found} | words,
-    ]
-
-
-def _header(study: Study) -> Row:
-    plan = study.plan
-    return study.header | {
-        "study": {
-            "strategies": list(plan.strategies),
-            "workers": list(plan.workers),
-            "repeats": plan.repeats,
-            "target": plan.target,
-            "optimum": plan.optimum,
-            "own_baseline": plan.own_baseline,
-        },
+    """The record: a header, all runs, a summary of each configuration, and the findings."""
+    study, found = report.study, [finding._asdict() for finding in report.findings]
+    header = study.header | {
+        "study": {name: value for name, value in vars(study.plan).items() if name != "options"},
         "best_objective": best_objective(study),
-        "probes": [
-            {
-                name: {str(threads): value for threads, value in getattr(probe, name).items()}
-                for name in ("arithmetic", "bandwidth")
-            }
-            for probe in study.probes
-        ],
+        "probe": study.machine._asdict(),
     }
+    rows = [{"kind": "run"} | _fields(run) for run in study.runs]
+    for one in report.summaries:
+        compared = {name: getattr(one, name) for name in ("name", *COMPARED)}
+        rows.append({"kind": "summary", "cause": cause(study, one)} | _fields(one) | compared)
+    words = {"short": report.short, "why": report.why, "notes": report.notes, "findings": found}
+    return [header, *rows, {"kind": "findings"} | words]
 
 
-def _run(run: Run) -> Row:
-    return {
-        "kind": "run",
-        "strategy": run.configuration.strategy,
-        "workers": run.configuration.workers,
-        "repeat": run.repeat,
-        "order": run.order,
-        "chosen": run.chosen,
-        "notes": run.notes,
-        "failure": run.failure,
-        "epochs": run.trace,
-    }
+def _fields(one: Run | Summary) -> Row:
+    """Named tuples as dicts; the baseline has a row of its own."""
+    fields = {name: value for name, value in vars(one).items() if name != "baseline"}
+    return {k: v._asdict() if hasattr(v, "_asdict") else v for k, v in fields.items()}
 
 
-def _summary(study: Study, summary: Summary) -> Row:
-    fields = {name: getattr(summary, name) for name in Summary.__dataclass_fields__}
-    del fields["configuration"]
-    parts = {
-        name: part._asdict()
-        for name, part in fields.items()
-        if isinstance(part, tuple) and hasattr(part, "_asdict")
-    }
-    return (
-        {"kind": "summary"}
-        | fields
-        | parts
-        | {
-            "asked": summary.configuration.strategy,
-            "asked_workers": summary.configuration.workers,
-            "efficiency": summary.efficiency,
-            "cause": causes.cause(study, summary),
-        }
-    )
+def _outputs(prefix: PathLike) -> list[str]:
+    return [f"{prefix}.jsonl", f"{prefix}.html"]

@@ -1,81 +1,126 @@
-"""A study and all that is said of it; and where that is written."""
+"""Everything there is to say about a study: notes before the numbers, and what they come to."""
 
 from dataclasses import dataclass
 
-from hogwild.data.atomic import writing
-from hogwild.errors import HogwildError
-from hogwild.paths import PathLike, check_apart, check_output
-from hogwild.scaling.finding import Finding
-from hogwild.scaling.findings import findings
-from hogwild.scaling.notes import notes
+from hogwild.scaling.findings import Finding, Summaries, cause, findings
 from hogwild.scaling.study import Study
-from hogwild.scaling.summary import Summary, finished, summaries
-from hogwild.scaling.verdict import in_short, why_not
+from hogwild.scaling.summary import Spread, Summary, milliseconds, summaries
 
-SUFFIXES = (".jsonl", ".html")
+NOISY = 1.25  # the greatest over the least epoch, above which a note warns
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a study came to.
-
-    Attributes:
-        study: what was run.
-        summaries: the numbers of each configuration.
-        findings: what they mean.
-        notes: what a reader must know before.
-        short: the best strategy and number of workers.
-        why: for each number of workers, where the time goes that is missing.
-    """
+    """A study, its numbers, and words about them."""
 
     study: Study
     summaries: list[Summary]
-    findings: list[Finding]
-    notes: list[str]
-    short: str
-    why: list[str]
+    notes: list[str]  # what a reader must know before the numbers
+    short: str  # the fastest configuration
+    why: list[str]  # for each number of workers, what keeps it from a perfect speed-up
+    findings: list[Finding]  # what bounds the configurations
 
     @classmethod
     def of(cls, study: Study) -> "Report":
-        """All that is to be said of a study.
-
-        Raises:
-            HogwildError: no run was finished.
-        """
-        if not finished(study.runs):
-            failures = [run.failure for run in study.runs if run.failure]
-            raise HogwildError(f"no run was finished; the first said: {failures[0]}")
+        """Makes all of it from what was measured."""
         found = summaries(study)
-        return cls(
-            study,
-            found,
-            findings(study, found),
-            notes(study),
-            in_short(study, found),
-            why_not(study, found),
+        notes = [*_of_measuring(study, found), *_of_runs(study, found)]
+        why = [
+            _why_not(study, min(some, key=lambda one: one.epoch.median))
+            for count in study.plan.workers
+            if count > 1 and (some := [one for one in found if one.configuration.workers == count])
+        ]
+        return cls(study, found, notes, _in_short(study, found), why, findings(study, found))
+
+    @property
+    def about(self) -> list[str]:
+        """What was trained on which machine, a line each."""
+        plan, found = self.study.plan, self.study.header["machine"]
+        options = [f"{k} {v}" for k, v in plan.options.items() if v is not None and k != "epochs"]
+        return [
+            f"Training: {', '.join(options)}; {len(self.summaries[0].times)} epochs; each "
+            f"configuration {plan.repeats} times.",
+            f"Machine: {found['cpu']}, {self.study.cores} of {found['cores']} cores usable, "
+            f"{found['system']}. {self.study.machine.text}",
+        ]
+
+
+def _of_measuring(study: Study, summaries: Summaries) -> list[str]:
+    """Notes on the circumstances."""
+    found, plan = [], study.plan
+    most = max(plan.workers)
+    if most > study.cores:
+        may = "one core" if study.cores == 1 else f"{study.cores} cores"
+        found.append(
+            f"Up to {most} workers were asked for, but only {may} may be used. Workers without a "
+            "core of their own take turns; their numbers say nothing about scaling."
         )
+    if plan.repeats == 1:
+        found.append("Each configuration ran only once, so how much times vary is not known.")
+    ratio, noisy = max((one.epoch.greatest / one.epoch.least, one.name) for one in summaries)
+    if ratio > NOISY:
+        found.append(
+            f"Epochs of {noisy} differ by up to {ratio:.2f} times between repeats. Ignore smaller "
+            "differences, or measure again on an idle machine."
+        )
+    if min(min(one.gaps) for one in summaries) < 0:
+        found.append(
+            f"Some runs got below the given optimum of {plan.optimum:.8g}: it is not the optimum "
+            "of this data with these options."
+        )
+    return found
 
 
-def outputs(prefix: PathLike) -> dict[str, PathLike]:
-    """The files that a study is written to, by what they are."""
-    return {suffix[1:]: f"{prefix}{suffix}" for suffix in SUFFIXES}
+def _of_runs(study: Study, summaries: Summaries) -> list[str]:
+    """Notes on configurations; what several have in common is said once."""
+    said = [(text, run.configuration.name) for run in study.runs for text in run.notes]
+    said += [
+        (f"failed: {run.failure}", run.configuration.name) for run in study.runs if run.failure
+    ]
+    for one in summaries:
+        if one.workers < one.configuration.workers:
+            said.append((f"only {one.workers} workers can work at once", one.name))
+        if one.reached < one.repeats:
+            text = "not all runs reached the target; try more --epochs or a larger --target"
+            said.append((text, one.name))
+    names = {text: dict.fromkeys(name for t, name in said if t == text) for text, _ in said}
+    return [f"{', '.join(named)}: {text}." for text, named in names.items()]
 
 
-def check_outputs(prefix: PathLike, *inputs: PathLike | None) -> None:
-    """Refuses files that cannot be written, or that are an input: an `OptionError`."""
-    for path in outputs(prefix).values():
-        check_output(path)
-        check_apart({"out": path}, list(inputs))
+def _in_short(study: Study, summaries: Summaries) -> str:
+    """The fastest configuration: to the target if one worker reached it, else of an epoch."""
+    arrived = [one for one in summaries if one.target and one.reached == one.repeats]
+    to_target = any(one.configuration.workers == 1 for one in arrived)
+    # Epochs that achieve less do not count
+    sound = [one for one in summaries if one.worse <= study.plan.target]
+
+    def time(one: Summary) -> Spread:
+        return one.target if to_target and one.target else one.epoch
+
+    best, *others = sorted(arrived if to_target else sound, key=lambda one: time(one).median)
+    until = f"to an objective within {study.plan.target:g} of the best"
+    if not to_target:
+        until = "per epoch (one worker did not reach the target)"
+    said = f"The fastest is {best.name}: {milliseconds(time(best).median)} {until}"
+    if best.configuration.workers > 1:
+        faster = best.target_speed_up if to_target else best.speed_up
+        said += f", {faster:.2f} times as fast as {study.plan.baseline(best.configuration).name}"
+        said += f"; its epochs are {best.speed_up:.2f} times as fast" if to_target else ""
+    near = [one.name for one in others if time(one).least <= time(best).greatest]
+    if near and study.plan.repeats > 1:
+        return f"{said}. The repeats vary: {', '.join(near)} may be as fast."
+    if others:
+        return f"{said}. {others[0].name} follows with {milliseconds(time(others[0]).median)}."
+    return f"{said}."
 
 
-def write(report: Report, prefix: PathLike) -> list[str]:
-    """Writes the record and the page, each whole or not at all; their names."""
-    from hogwild.scaling.page import page
-    from hogwild.scaling.record import lines
-    from hogwild.trace import write as write_lines
-
-    files = outputs(prefix)
-    write_lines(files["jsonl"], lines(report))
-    with writing(files["html"]) as file:
-        file.write(page(report).encode())
-    return [str(path) for path in files.values()]
+def _why_not(study: Study, one: Summary) -> str:
+    """Where the time of an epoch goes beyond an equal share."""
+    start = (
+        f"Why not {one.configuration.workers} times? An epoch of {one.name} takes "
+        f"{milliseconds(one.epoch.median)}, {one.speed_up:.2f} times as fast as one worker. An "
+        f"equal share of one worker's epoch would take {milliseconds(one.equal_share)}."
+    )
+    lost = [f"{milliseconds(s)} {k}" for k, s in one.losses.items() if s > 0.01 * one.equal_share]
+    rest = f"The rest: {', '.join(lost)}. " if lost else ""
+    return f"{start} {rest}The bound: {cause(study, one)}."

@@ -1,64 +1,37 @@
-"""The two tables of a study, as text: how fast, and where the time goes."""
+"""The columns of the tables, for the terminal and the page.
 
-from hogwild.scaling import causes
+A | in the head of a column begins its second line. The first column names the row.
+"""
+
+from collections.abc import Callable
+
+from hogwild.scaling.findings import cause
 from hogwild.scaling.study import Study
 from hogwild.scaling.summary import Summary
-from hogwild.scaling.text import figures
 
-Groups = list[tuple[str, list[str]]]  # of columns: a title over each, and theirs
-
-SPEED: Groups = [
-    ("", [""]),
-    ("ms an epoch", ["least", "median", "most"]),
-    ("speed-up of", ["median", "least"]),
-    ("effi-", ["ciency"]),
-    ("to the target", ["s", "epochs", "faster"]),
-    ("last", ["gap"]),
-]
-SPLIT: Groups = [
-    ("", [""]),
-    ("% of an epoch", ["work", "wait", "merge"]),
-    ("seconds", ["training", "start", "objective"]),
-    ("computing,", ["all / one"]),
-    ("", ["bound by"]),
-]
+Columns = dict[str, Callable[[Study, Summary], str]]
 
 
-def speed(summary: Summary) -> list[str]:
-    """A row under SPEED."""
-    return [
-        summary.name,
-        *(figures(1e3 * seconds) for seconds in summary.epoch),
-        _number(summary.speed_up),
-        _number(summary.best_speed_up),
-        "-" if summary.efficiency is None else f"{100 * summary.efficiency:.0f} %",
-        "-" if summary.target is None else f"{summary.target.median:.3f}",
-        _epochs(summary),
-        _number(summary.target_speed_up),
-        f"{summary.gaps[-1]:.1e}",
-    ]
-
-
-def _epochs(summary: Summary) -> str:
-    """How many epochs it takes to the target, with a mark where not all runs got there."""
-    if summary.target_epochs is None:
-        return "-"
-    return f"{summary.target_epochs}{'' if summary.reached == summary.repeats else '*'}"
-
-
-def split(study: Study, summary: Summary) -> list[str]:
-    """A row under SPLIT."""
-    epoch, whole = max(summary.split.epoch, 1e-12), summary.whole
-    return [
-        summary.name,
-        *(f"{100 * part / epoch:.0f}" for part in summary.split),
-        f"{whole.training:.3f}",
-        f"{whole.startup:.3f}",
-        f"{whole.evaluation:.3f}",
-        _number(summary.growth),
-        causes.CAUSES[causes.cause(study, summary)],
-    ]
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
+SPEED: Columns = {
+    "|": lambda _, one: one.name,
+    "epoch|min ms": lambda _, one: f"{1e3 * one.epoch.least:.2f}",
+    "epoch|median": lambda _, one: f"{1e3 * one.epoch.median:.2f}",
+    "epoch|max ms": lambda _, one: f"{1e3 * one.epoch.greatest:.2f}",
+    "|speed-up": lambda _, one: f"{one.speed_up:.2f}",
+    "effi-|ciency": lambda _, one: f"{100 * one.efficiency:.0f} %",
+    "target|s": lambda _, one: f"{one.target.median:.3f}" if one.target else "-",
+    "target|epochs": lambda _, one: str(one.target_epochs or "-"),
+    "target|speed-up": lambda _, one: f"{one.target_speed_up:.2f}" if one.target_speed_up else "-",
+    "last|gap": lambda _, one: f"{one.gaps[-1]:.1e}",
+}
+SPLIT: Columns = {
+    "|": lambda _, one: one.name,
+    "wait|%": lambda _, one: f"{100 * one.split.waiting / one.split.epoch:.0f}",
+    "merge|%": lambda _, one: f"{100 * one.split.merging / one.split.epoch:.0f}",
+    "training|s": lambda _, one: f"{one.training:.3f}",
+    "start|s": lambda _, one: f"{one.startup:.3f}",
+    "evalu-|ation s": lambda _, one: f"{one.evaluation:.3f}",
+    "compute|all / one": lambda _, one: f"{one.growth:.2f}",
+    "last|objective": lambda _, one: f"{one.objectives[-1]:.6g}",
+    "bound|by": cause,
+}

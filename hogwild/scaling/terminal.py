@@ -1,73 +1,60 @@
-"""A study in text: tables of up to 100 columns, and the findings in words."""
+"""A study in text, and the progress of one on a terminal."""
 
+import sys
 import textwrap
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from hogwild.scaling.notes import about_data, about_machine, about_options
 from hogwild.scaling.report import Report
-from hogwild.scaling.study import Study
-from hogwild.scaling.tables import SPEED, SPLIT, Groups, speed, split
-from hogwild.scaling.text import BLANK, unbroken
-
-WIDTH = 100
+from hogwild.scaling.study import Tell
+from hogwild.scaling.tables import SPEED, SPLIT, Columns
 
 
 def shown(report: Report) -> str:
-    """All of it, for the terminal."""
-    study, summaries = report.study, report.summaries
+    """The tables and all findings, up to 100 columns wide."""
+    look = report.study.look
     parts = [
-        "\n".join(_head(study)),
-        "\n".join(_filled(f"Note: {note}") for note in report.notes),
-        _table(SPEED, [speed(one) for one in summaries]),
-        _table(SPLIT, [split(study, one) for one in summaries]),
-        "\n".join(_data(study)),
-        *(_filled(f"{one.title}. {one.text}") for one in report.findings),
-        *(_filled(text) for text in report.why),
-        _filled(f"In short: {report.short}"),
+        f"Data: {look.name}: {look.shape}.",
+        *report.about,
+        *(f"Note: {note}" for note in report.notes),
+        _table(report, SPEED),
+        _table(report, SPLIT),
+        f"{look.sharing} {look.meaning}",
+        *(f"{one.title}. {one.measured} {one.means} {one.do}" for one in report.findings),
+        *report.why,
+        f"In short: {report.short}",
     ]
-    return "\n\n".join(part for part in parts if part)
+    filled = (part if "\n" in part else textwrap.fill(part, 100) for part in parts)
+    return "\n\n".join(filled)
 
 
-def _head(study: Study) -> list[str]:
-    machine, gains = about_machine(study)
-    return [
-        f"Data     {about_data(study)}",
-        _filled(f"Trained  {about_options(study)}", 9),
-        f"Machine  {machine}",
-        _filled(f"         {gains}", 9),
-    ]
-
-
-def _data(study: Study) -> list[str]:
-    width = max(len(label) for label, _ in study.look.numbers)
-    lines = [f"{label:<{width}}  {text}" for label, text in study.look.numbers]
-    return ["What the data looks like to the cores:", *lines, _filled(study.look.meaning)]
-
-
-def _table(groups: Groups, rows: list[list[str]]) -> str:
-    """Columns as wide as what is in them, flush right but for the first."""
-    every = [[name for _, names in groups for name in names], *rows]
-    widths = [max(map(len, column)) for column in zip(*every, strict=True)]
-    over, first = [], 0
-    for title, names in groups:
-        span = sum(widths[first : first + len(names)]) + 2 * (len(names) - 1)
-        widths[first] += max(0, len(title) - span)
-        span = max(span, len(title))
-        dashes = f" {title} ".center(span, "-") if len(names) > 1 else title.rjust(span)
-        over.append(dashes)
-        first += len(names)
-    lines = ["  ".join(over)]
-    for name, *numbers in every:
-        cells = [f"{cell:>{width}}" for cell, width in zip(numbers, widths[1:], strict=True)]
-        lines.append("  ".join([f"{name:<{widths[0]}}", *cells]))
+def _table(report: Report, columns: Columns) -> str:
+    """Columns as wide as their cells, flush right except for the first."""
+    lines = [""] * (2 + len(report.summaries))
+    for head, cell in columns.items():
+        cells = [*head.split("|"), *(cell(report.study, one) for one in report.summaries)]
+        width = max(map(len, cells))
+        aligned = [f"  {text:>{width}}" if lines[2] else f"{text:<{width}}" for text in cells]
+        lines = [line + text for line, text in zip(lines, aligned, strict=True)]
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _filled(text: str, indent: int = 0) -> str:
-    filled = textwrap.fill(
-        unbroken(text),
-        WIDTH,
-        subsequent_indent=" " * indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return filled.replace(BLANK, " ")
+@contextmanager
+def progress() -> Iterator[Tell]:
+    """Yields a function that overwrites a line on standard error, if that is a terminal."""
+    live = sys.stderr is not None and sys.stderr.isatty()
+    began = time.monotonic()
+
+    def show(text: str) -> None:
+        if live:
+            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+    def tell(done: int, total: int, what: str) -> None:
+        left = (time.monotonic() - began) / max(1, done) * (total - done)
+        show(f"run {done + 1} of {total}: {what}{f', about {left:.0f} s left' if done else ''}")
+
+    try:
+        yield tell
+    finally:
+        show("")

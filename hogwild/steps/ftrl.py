@@ -27,9 +27,9 @@ import numpy as np
 from numba import types
 
 from hogwild.kernels.compile import hot, inline, kernel
-from hogwild.kernels.primitives import U, readonly, writable
+from hogwild.kernels.primitives import U, writable
 from hogwild.kernels.targets import target_of
-from hogwild.kernels.views import FLOATS, Span, type_of
+from hogwild.kernels.views import FLOATS, RowView, Span, type_of
 from hogwild.problems.losses import LOSSES, adder
 from hogwild.steps.step import Step
 
@@ -99,7 +99,7 @@ def ftrl(loss: str, weighted: bool) -> Step:
         rows, plan = task.rows, task.plan
         target, weight = target_and_weight(rows, row)
         score = plan.intercept * weight_of(stored.bias, U(0), plan, 0.0)
-        for k in range(U(rows.starts[row]), U(rows.starts[row + U(1)])):
+        for k in range(U(rows.begins[row]), U(rows.ends[row])):
             place = U(WIDTH) * U(rows.columns[k])
             if place >= U(stored.read.size):  # never; gathers, which LLVM would make of the loop,
                 break  # wait for all that the row before has written: three times as long
@@ -111,7 +111,7 @@ def ftrl(loss: str, weighted: bool) -> Step:
     @hot
     def write(task: Any, row: Any, stored: Any, t: Any) -> None:
         rows, plan, slope = task.rows, task.plan, task.own.slopes[0]
-        for k in range(U(rows.starts[row]), U(rows.starts[row + U(1)])):
+        for k in range(U(rows.begins[row]), U(rows.ends[row])):
             place = U(WIDTH) * U(rows.columns[k])
             if slope != 0.0:
                 h = rows_of(stored.read, place, plan)
@@ -142,8 +142,9 @@ def finish(stored: Any, plan: Any, span: Any, weights: Any) -> None:
         weights[column] = np.float32(weight * plan.intercept if column == last else weight)
 
 
-@kernel(types.void(readonly(types.uint32), writable(types.uint32)))
-def count(columns: Any, counts: Any) -> None:
-    """How many rows hold each column."""
-    for k in range(U(0), U(columns.size)):
-        counts[U(columns[k])] += np.uint32(1)
+@kernel(types.void(type_of(RowView), type_of(Span), writable(types.uint32)))
+def count(rows: Any, span: Any, counts: Any) -> None:
+    """How many of some rows hold each column."""
+    for row in range(span.begin, span.end):
+        for k in range(U(rows.begins[row]), U(rows.ends[row])):
+            counts[U(rows.columns[k])] += np.uint32(1)

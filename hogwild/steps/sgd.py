@@ -16,14 +16,13 @@ from hogwild.kernels.compile import inline
 from hogwild.kernels.rows import add_to_columns, dot_with
 from hogwild.kernels.targets import target_of
 from hogwild.problems.losses import LOSSES, adder
-from hogwild.problems.schedules import rate_of, scale_of, stored_rate_of
+from hogwild.problems.schedules import SCHEDULES
 from hogwild.steps.step import Step
 
 
 class Plan(NamedTuple):
     """The numbers of an epoch."""
 
-    schedule: float  # its number
     eta0: float
     l2: float
     since: float  # the step at which the weights were last stored whole
@@ -31,29 +30,19 @@ class Plan(NamedTuple):
     parameter: float  # of the loss
 
 
-@inline
-def rate_at(plan: Any, t: Any) -> Any:
-    """The learning rate of step t."""
-    return rate_of(plan.schedule, t, plan.eta0, plan.l2)
-
-
-@inline
-def scale_at(plan: Any, t: Any) -> Any:
-    """The share of the weights that the penalty has left since they were last stored whole."""
-    return scale_of(plan.schedule, t, plan.since, plan.eta0, plan.l2)
-
-
 @cache
-def sgd(loss: str, weighted: bool) -> Step:
-    """The step for a loss, with or without weights of the rows."""
+def sgd(loss: str, schedule: str, weighted: bool) -> Step:
+    """The step for a loss and a schedule, with or without weights of the rows."""
     slope_of, add_of = LOSSES[loss].slope, adder(loss, weighted)
+    known = SCHEDULES[schedule]
+    scale_of, stored_rate_of = known.scale, known.stored_rate
     target_and_weight = target_of(weighted)
 
     @inline
     def look(task: Any, row: Any, stored: Any, t: Any, sums: Any) -> Any:
         rows, plan, own = task.rows, task.plan, task.own
         target, weight = target_and_weight(rows, row)
-        scale = scale_at(plan, t)
+        scale = scale_of(plan, t)
         dot = np.float32(scale) * dot_with(rows, row, stored.read)
         score = np.float64(dot + stored.bias[0])
         own.slopes[0] = weight * slope_of(score, target, plan.parameter)
@@ -64,9 +53,9 @@ def sgd(loss: str, weighted: bool) -> Step:
     def write(task: Any, row: Any, stored: Any, t: Any) -> None:
         plan, slope = task.plan, task.own.slopes[0]
         if slope != 0.0:
-            rate = stored_rate_of(plan.schedule, t, plan.since, plan.eta0, plan.l2)
+            rate = stored_rate_of(plan, t)
             add_to_columns(task.rows, row, np.float32(-slope * rate), stored.write)
             stored.moved[0] -= np.float32(slope * rate * task.own.slopes[1] * plan.intercept)
 
-    name = f"sgd-{loss}" + ("-weighted" if weighted else "")
-    return Step(name, look, write, rate_at, scale_at, Plan, targets=1 + weighted)
+    name = f"sgd-{loss}-{schedule}" + ("-weighted" if weighted else "")
+    return Step(name, look, write, known.rate, scale_of, Plan, targets=1 + weighted)

@@ -187,4 +187,4 @@ def test_values_that_the_loss_cannot_take(run: Run, folder: Path) -> None:
     (folder / "five.csv").write_text("10,a,5\n")
     code, _, said = run("evaluate", "odds.hog", "five.csv")
     assert code == 1
-    assert "five.csv: value number 1 is 5.0; it must be 0 or 1" in said
+    assert "five.csv: rating 1 is 5; the loss logistic takes 0 and 1" in said

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hogwild import DataError
-from hogwild.data import given_ids, texts
+from hogwild.data import given_ids
 from hogwild.data import ids as module
 from hogwild.data.ids import UNKNOWN, Coder, Ids
 from hogwild.data.texts import Texts, written
@@ -25,7 +25,7 @@ any_texts = letters | anything | whole.map(str)
 def sizes(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every way through the code with few ids: several blocks, tables that grow, no direct one."""
     if request.param == "small":
-        for any_module in (module, given_ids, texts):
+        for any_module in (module, given_ids):
             monkeypatch.setattr(any_module, "BLOCK", 3)
         monkeypatch.setattr(module, "FEW", 1)
         monkeypatch.setattr(module, "DIRECT", 5)

@@ -16,7 +16,7 @@ from scipy import io as scipy_io
 from scipy import sparse
 
 from hogwild import DataError, HogwildError, OptionError
-from hogwild.data import delimited, given_ids, ids, svmlight, texts
+from hogwild.data import delimited, given_ids, ids, svmlight
 from hogwild.data.ratings import Ratings
 from hogwild.data.ratings_files import FORMATS, load_ratings, save_ratings
 from hogwild.kernels.delimited import BLANKS
@@ -36,7 +36,7 @@ def sizes(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(delimited, "LINES", 3)
         monkeypatch.setattr(delimited, "WRITTEN", 2)
         monkeypatch.setattr(ids, "FEW", 1)
-        for module in (ids, given_ids, texts):
+        for module in (ids, given_ids):
             monkeypatch.setattr(module, "BLOCK", 2)
         monkeypatch.setattr(ids, "DIRECT", 4)
 

@@ -94,8 +94,8 @@ def test_labels_that_cannot_be_learned(y: Any, words: str) -> None:
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (np.nan, "nan in row 4, column 7, is not finite"),
-        (-np.inf, "-inf in row 4, column 7, is not finite"),
+        (np.nan, "nan in row 4, column 7, is NaN or infinite"),
+        (-np.inf, "-inf in row 4, column 7, is NaN or infinite"),
         (1e300, r"1e\+300 in row 4, column 7, is too large for float32"),
     ],
 )

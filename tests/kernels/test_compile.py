@@ -26,12 +26,20 @@ def kernel(x):
 
 VARIANTS = """
 import sys
+import math
 from numba import types
-from hogwild.kernels.compile import Kernel
+from hogwild.kernels.compile import Kernel, inline
 
 def adder(constant):
-    def add(x):
+    @inline
+    def inner(x):  # too long to become a part of what calls it
+        for k in range(int(x)):
+            x += math.cos(x) * math.sin(x + k) + math.cos(x + k) * math.tan(x)
+            x -= math.exp(x) * math.log(x + k) + math.sinh(x + k) * math.cosh(x)
         return x + constant
+
+    def add(x):
+        return inner(x) + 0 * inner(x + 1.0)
     return Kernel(add, types.float64(types.float64))
 
 for constant in map(float, sys.argv[1:]):
@@ -79,7 +87,8 @@ def test_a_kernel_that_reaches_into_a_module_of_ours_is_refused():
 def run_variants(folder: Path, *constants: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-c", VARIANTS, *constants],
-        env=os.environ | {"XDG_CACHE_HOME": str(folder)},
+        # Symbols have the order of a set of strings in them: always the same one
+        env=os.environ | {"XDG_CACHE_HOME": str(folder), "PYTHONHASHSEED": "0"},
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -97,6 +106,13 @@ def test_two_processes_that_compile_two_kernels_at_once_each_get_their_own(tmp_p
         assert all(line.startswith("True") for line in lines(found))
     # A fresh process finds them all, and they are right
     assert lines(run_variants(tmp_path, *orders[0])) == 4 * ["True 1"]
+
+
+def test_kernels_that_different_processes_compiled_are_not_mixed_up(tmp_path):
+    for constant in ("1", "2"):
+        assert lines(run_variants(tmp_path, constant)) == ["True 0"]
+    assert lines(run_variants(tmp_path, "1", "2")) == 2 * ["True 1"]
+    assert lines(run_variants(tmp_path, "2", "1")) == 2 * ["True 1"]
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:99] + b"?" * 50])

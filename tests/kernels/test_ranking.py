@@ -134,7 +134,7 @@ def test_sums_of_losses_and_errors(loss: str) -> None:
         values = 2 * values - 1
     found = kernels.measure(factor_code(loss), loss == "logistic", scores, values)
     value = FACTOR_LOSSES[loss].value
-    losses = sum(value(float(s), float(v)) for s, v in zip(scores, values, strict=True))
+    losses = sum(value(float(s), float(v), 0.0) for s, v in zip(scores, values, strict=True))
     errors = scores.astype(float) - values
     if loss == "logistic":
         errors = 1 / (1 + np.exp(-scores.astype(float))) - (values > 0)

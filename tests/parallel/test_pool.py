@@ -17,8 +17,8 @@ from scipy import sparse
 import hogwild
 from hogwild.data.synthetic import rcv1
 from hogwild.data.synthetic_ratings import movielens
+from hogwild.loops.strategies import STRATEGIES
 from hogwild.parallel import pool
-from hogwild.parallel.strategies import STRATEGIES
 
 OPTIONS: dict[str, Any] = {"workers": 2, "epochs": 2, "eta0": 0.5, "tol": 0}
 
@@ -47,9 +47,11 @@ def test_the_next_training_has_the_same_workers(rows: hogwild.Rows) -> None:
     fitted(rows)
     first = pids()
     assert len(first) == 2
-    for loss in ("hinge", "logistic", "squared"):
-        fitted(rows, loss=loss)
+    for options in ({"eta0": 0.5}, {"l2": 0.01, "seed": 3}, {"average": False}):
+        fitted(rows, **options)
     assert pids() == first
+    fitted(rows, loss="logistic")  # whose kernels they lack
+    assert not pids() & first
 
 
 def test_data_that_workers_lack_is_sent_to_them(rows: hogwild.Rows) -> None:
@@ -178,27 +180,29 @@ print(*(child.pid for child in psutil.Process().children()))
     assert not any(psutil.pid_exists(pid) for pid in found)
 
 
-def test_memory_is_zeroed_but_where_it_may_be_rough() -> None:
+def test_memory_is_zeroed_but_where_it_need_not_be() -> None:
     arena = pool.Arena(100)
     wanted = dict.fromkeys("abc", (20, np.int32))
     for array in arena.arrays(wanted).values():
         array[:] = 7
     arena.arrays({"a": (1, np.int8)})
-    found = arena.arrays(wanted, rough=["b"])
+    found = arena.arrays(wanted, unzeroed=["b"])
     assert not found["a"].any() and not found["c"].any()
     assert np.all(found["b"] == 7)
     arena.close()
 
 
-@pytest.mark.parametrize("strategy", [name for name, s in STRATEGIES.items() if s.rows.rough])
-def test_what_is_in_rough_memory_does_not_matter(
+@pytest.mark.parametrize(
+    "strategy", [name for name, s in STRATEGIES.items() if s.rows.need_not_be_zeroed]
+)
+def test_what_is_in_memory_that_was_not_zeroed_does_not_matter(
     rows: hogwild.Rows, strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lend = pool.Arena.arrays
 
-    def lend_rubbish(arena: pool.Arena, wanted: Any, rough: Any = ()) -> Any:
-        arrays = lend(arena, wanted, rough)
-        for name in rough:
+    def lend_rubbish(arena: pool.Arena, wanted: Any, unzeroed: Any = ()) -> Any:
+        arrays = lend(arena, wanted, unzeroed)
+        for name in unzeroed:
             arrays[name][:] = np.nan
         return arrays
 

@@ -1,6 +1,8 @@
 """Teams: every worker does the command once, answers come by rank, and ends are in good order."""
 
+import errno
 import os
+import re
 import signal
 import threading
 import time
@@ -10,7 +12,7 @@ import numpy as np
 import psutil
 import pytest
 
-from hogwild.errors import WorkerError
+from hogwild.errors import DataError, WorkerError
 from hogwild.parallel.memory import shared_arrays
 from hogwild.parallel.processes import Processes
 from hogwild.parallel.team import SLOT, Alone, Control, Team, Threads
@@ -53,17 +55,30 @@ def test_processes_are_kept_from_command_to_command() -> None:
     assert not any(psutil.pid_exists(pid) for pid in first)
 
 
-def test_a_failure_in_a_worker_is_told_with_its_traceback() -> None:
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        (
+            ValueError("no MemoryError"),
+            r"worker 1 failed, by a bug of hogwild:\nTraceback(.|\n)*ValueError: no MemoryError",
+        ),
+        (MemoryError("Allocation failed"), "worker 1 ran out of memory: free some, or use fewer.*"),
+        (OSError(errno.ENOMEM, "no"), "worker 1 ran out of memory: free some, or use fewer.*"),
+        (DataError("row 7 is odd"), "worker 1 failed: row 7 is odd"),
+    ],
+)
+def test_a_worker_says_of_what_kind_its_failure_was(problem: Exception, said: str) -> None:
     def work(rank: int, command: str, arguments: Any) -> None:
         if rank == 1:
-            raise ZeroDivisionError("one by nothing")
+            raise problem
 
     team = Processes(work, control_for(2))
     try:
-        with pytest.raises(WorkerError, match=r"worker 1 failed(.|\n)*one by nothing"):
+        with pytest.raises(WorkerError) as told:
             team.run("do", tick=nothing)
     finally:
         team.close()
+    assert re.fullmatch(said, str(told.value).rstrip())
 
 
 def test_a_failure_in_a_thread_is_raised_and_stops_the_others() -> None:
@@ -79,7 +94,20 @@ def test_a_failure_in_a_thread_is_raised_and_stops_the_others() -> None:
         Threads(work, control).run("do", tick=nothing)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_what_ends_the_program_does_not_end_a_worker(number: signal.Signals) -> None:
+    def work(rank: int, command: str, arguments: Any) -> int:
+        os.kill(os.getpid(), number)
+        return rank
+
+    team = Processes(work, control_for(2))
+    try:
+        assert team.run("do", tick=nothing) == [0, 1]
+    finally:
+        team.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGUSR1])
 def test_a_killed_worker_is_named_within_a_second(number: signal.Signals) -> None:
     control = control_for(3)
 

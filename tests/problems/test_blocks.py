@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hogwild.parallel.block_worker import any_order, diagonals
+from hogwild.loops.blocks import any_order, diagonals
 from hogwild.problems import blocks
 from hogwild.problems.blocks import BANDS, BEYOND, MOST_ROWS, Grid, Sorting
 

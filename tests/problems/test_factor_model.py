@@ -317,12 +317,13 @@ def objective(model: FactorModel, codes: Any, values: Any, x: Any) -> float:
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("l1", [0.0, 0.05])
 @pytest.mark.parametrize("nonnegative", [True, False])
+@pytest.mark.parametrize("count", [5, 30])
 def test_folding_in_finds_the_least_objective(
-    loss: str, weighted: bool, l1: float, nonnegative: bool
+    loss: str, weighted: bool, l1: float, nonnegative: bool, count: int
 ) -> None:
     options = {"l2": 0.1, "bias_l2": 0.2, "l1": l1, "weighted": weighted, "biases": True}
     model = a_model(items=40, loss=loss, nonnegative=nonnegative, **options)
-    codes, items, values = a_users_ratings(model, 30)
+    codes, items, values = a_users_ratings(model, count)
     factors, bias = model.fold_in(items, values)
     nonnegative = nonnegative or loss == "kl"  # which always is
     assert not nonnegative or (factors >= 0).all()
@@ -375,6 +376,30 @@ def test_folding_in_does_not_stick_to_ratings_that_fit_from_the_start() -> None:
         for _ in range(500):
             other = x + size * random.normal(size=6)
             assert objective(plain, codes, values, other) >= least - 2e-5
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+@pytest.mark.parametrize("unit", [1e-4, 1e4])
+def test_folding_in_is_the_same_in_any_unit(loss: str, unit: float) -> None:
+    model = a_model(items=40, loss=loss, l2=0.1, nonnegative=True, biases=True)
+    _, items, values = a_users_ratings(model, 20)
+    scale = np.float32(unit)
+    squares = unit if loss == "absolute" else unit * unit
+    other = FactorModel(
+        model.user_factors * scale,
+        model.item_factors,
+        model.user_biases * scale,
+        model.item_biases * scale,
+        model.mean * unit,
+        model.user_ids,
+        model.item_ids,
+        loss,
+        {"options": {"l2": 0.1 * squares / unit**2, "nonnegative": True, "biases": True}},
+    )
+    factors, bias = model.fold_in(items, values)
+    scaled, scaled_bias = other.fold_in(items, values * unit)
+    np.testing.assert_allclose(scaled / unit, factors, rtol=1e-3, atol=1e-4)
+    assert scaled_bias / unit == pytest.approx(bias, rel=1e-3, abs=1e-4)
 
 
 def test_nonnegative_folding_in_is_nonnegative_least_squares() -> None:
@@ -451,10 +476,10 @@ def test_folding_in_leaves_out_unknown_items() -> None:
     [
         ("squared", [], [], "at least one rating|need"),
         ("squared", [100, 103], [1], "2 items need 2 values"),
-        ("squared", [100, 103], [1, np.nan], "value number 2 is nan; it must be finite"),
+        ("squared", [100, 103], [1, np.nan], "rating 2 is nan; the loss squared takes finite"),
         ("squared", [100], ["a"], "1 items need 1 values"),
-        ("logistic", [100, 103], [0, 5], "value number 2 is 5; it must be 0 or 1"),
-        ("kl", [100], [-1.0], "at least 0"),
+        ("logistic", [100, 103], [0, 5], "rating 2 is 5; the loss logistic takes 0 and 1"),
+        ("kl", [100], [-1.0], "takes none below 0"),
     ],
 )
 def test_ratings_that_cannot_be_folded_in(loss: str, items: Any, values: Any, words: str) -> None:
@@ -506,7 +531,7 @@ def test_what_cannot_be_evaluated() -> None:
         a_model().evaluate([], [], [])
     with pytest.raises(hogwild.DataError, match="pairs without values"):
         a_model().evaluate(Ratings(["u1"], [100]))
-    with pytest.raises(hogwild.DataError, match="0 or 1"):
+    with pytest.raises(hogwild.DataError, match="takes 0 and 1"):
         a_model(loss="logistic").evaluate(["u1"], [100], [3])
 
 

@@ -7,7 +7,7 @@ import hogwild
 from hogwild.config import Config
 from hogwild.data.ids import Ids
 from hogwild.kernels.factors import MOST_AT_ONCE
-from hogwild.parallel.block_worker import diagonals
+from hogwild.loops.blocks import diagonals
 from hogwild.parallel.memory import shared_arrays
 from hogwild.problems.blocks import BANDS
 from hogwild.problems.factors import FactorProblem
@@ -415,7 +415,10 @@ def test_a_test_in_another_order_of_ids_is_the_same_test():
         ({"early_stopping": 0.0}, "early_stopping: must be above 0"),
         ({"early_stopping": 0.9}, r"early_stopping: must be at most 0\.5"),
         ({"early_stopping": 0.1, "objective_every": 2}, "needs an objective_every of 1"),
-        ({"loss": "hinge"}, "the task mf takes squared, absolute, logistic, kl; not hinge"),
+        (
+            {"loss": "hinge"},
+            r"'hinge' is not one of squared, absolute, logistic, kl \(for the task mf\)",
+        ),
         ({"loss": "kl", "biases": True}, "scores of the loss kl are products of factors only"),
         ({"loss": "kl", "bias_l2": 0.1}, "there are no biases"),
         ({"biases": False, "bias_l2": 0.1}, "there are no biases"),

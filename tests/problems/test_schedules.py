@@ -1,4 +1,4 @@
-"""Schedules: the rate never rises, and what is left of the weights is exactly what it implies."""
+"""Schedules: the rate never rises, and the scale of the weights is exactly what it implies."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ from scipy.integrate import quad
 import hogwild
 from hogwild.config import BETA, Config
 from hogwild.coordinator import State
-from hogwild.kernels.linear import learn
-from hogwild.problems.schedules import SCHEDULES, code
+from hogwild.problems.schedules import SCHEDULES
+from hogwild.steps.sgd import Plan
 
 TIMES = np.unique(np.geomspace(1, 1e9, 60).round())
 # the rate as the documentation has it
@@ -18,6 +18,16 @@ RATES = {
     "sqrt": lambda t, eta0, l2: eta0 * t**-0.5,
     "backoff": lambda t, eta0, l2: eta0,
 }
+
+
+def rate(name, t, plan):
+    """The rate of a schedule, given eta0 and l2."""
+    return SCHEDULES[name].rate(Plan(*plan, 0.0, 0.0, 0.0), t)
+
+
+def scale(name, t, since, plan):
+    """The scale of weights that were stored whole at a step."""
+    return SCHEDULES[name].scale(Plan(*plan, since, 0.0, 0.0), t)
 
 
 @pytest.fixture(params=SCHEDULES)
@@ -32,45 +42,52 @@ def plan(request):
 
 @pytest.mark.parametrize("known", RATES)
 def test_rate_is_the_documented_one(known, plan):
-    found = [SCHEDULES[known].rate(t, *plan) for t in TIMES]
+    found = [rate(known, t, plan) for t in TIMES]
     np.testing.assert_allclose(found, [RATES[known](t, *plan) for t in TIMES], 1e-12)
 
 
 def test_rate_is_positive_and_never_rises(name, plan):
-    rates = np.array([SCHEDULES[name].rate(t, *plan) for t in TIMES])
+    rates = np.array([rate(name, t, plan) for t in TIMES])
     assert np.all(rates > 0)
     assert np.all(np.diff(rates) <= 0)
     assert rates[0] <= plan[0]
 
 
-def test_left_is_multiplicative(name, plan):
-    left = SCHEDULES[name].left
+def test_scale_is_multiplicative(name, plan):
     for s, u, t in [(0.0, 1.0, 2.0), (0.0, 17.0, 40.0), (5.0, 5.0, 900.0), (100.0, 800.0, 801.0)]:
-        assert left(t, s, *plan) == pytest.approx(left(t, u, *plan) * left(u, s, *plan), rel=1e-12)
-        assert left(t, t, *plan) == 1.0
-        assert 0 < left(t, s, *plan) <= 1.0
+        product = scale(name, t, u, plan) * scale(name, u, s, plan)
+        assert scale(name, t, s, plan) == pytest.approx(product, rel=1e-12)
+        assert scale(name, t, t, plan) == 1.0
+        assert 0 < scale(name, t, s, plan) <= 1.0
 
 
 def test_the_penaltys_decay_is_exact(name, plan):
-    """-d/dt log left = l2 * rate: no first-order approximation, whatever the rate."""
+    """-d/dt log scale = l2 * rate: no first-order approximation, whatever the rate."""
     _, l2 = plan
-    rate, left = SCHEDULES[name].rate, SCHEDULES[name].left
     for t in (1.0, 3.0, 100.0, 12_345.0):
         h = 1e-4 * t
-        fall = np.log(left(t - h, 0.5, *plan)) - np.log(left(t + h, 0.5, *plan))
-        assert fall / (2 * h) == pytest.approx(l2 * rate(t, *plan), rel=1e-5, abs=1e-12)
+        fall = np.log(scale(name, t - h, 0.5, plan)) - np.log(scale(name, t + h, 0.5, plan))
+        assert fall / (2 * h) == pytest.approx(l2 * rate(name, t, plan), rel=1e-5, abs=1e-12)
 
 
-def test_left_is_the_exponential_of_all_rates_so_far(name, plan):
+def test_scale_is_the_exponential_of_all_rates_so_far(name, plan):
     _, l2 = plan
     for since, t in [(1.0, 2.0), (1.0, 300.0), (250.0, 4_000.0)]:
-        rates, _ = quad(SCHEDULES[name].rate, since, t, args=plan)
-        found = SCHEDULES[name].left(t, since, *plan)
+        rates, _ = quad(lambda u: rate(name, u, plan), since, t)
+        found = scale(name, t, since, plan)
         assert found == pytest.approx(np.exp(-l2 * rates), rel=1e-8)
 
 
+@pytest.mark.parametrize("since", [0.0, 1.0, 800.0])
+def test_the_stored_rate_is_the_rate_over_the_scale(name, plan, since):
+    for t in since + np.array([1.0, 2.0, 17.0, 3_000.0]):
+        expected = rate(name, t, plan) / scale(name, t, since, plan)
+        stored = SCHEDULES[name].stored_rate(Plan(*plan, since, 0.0, 0.0), t)
+        assert stored == pytest.approx(expected, rel=1e-13)
+
+
 def test_without_penalty_all_is_left(name):
-    assert SCHEDULES[name].left(1e9, 0.0, 3.0, 0.0) == 1.0
+    assert scale(name, 1e9, 0.0, (3.0, 0.0)) == 1.0
 
 
 def test_backing_off_multiplies_the_rate_after_each_epoch(name):
@@ -91,35 +108,14 @@ def satisfied_rows():
     return hogwild.Rows(np.eye(ROWS, dtype=np.float32), np.sign(FAR))
 
 
-def test_the_kernel_leaves_the_weights_of_rows_without_slope_as_they_are(name):
-    """They are kept divided by what is left of them, so not a bit of them changes."""
-    rows = satisfied_rows()
-    weights, intercept = FAR.astype(np.float32), np.zeros(1, np.float32)
-    total = learn(
-        (rows.indptr, rows.indices, rows.values, rows.targets()),
-        np.arange(ROWS, dtype=np.uint32),
-        0,
-        ROWS,
-        (8, 0, 2),
-        weights,
-        intercept,
-        0,  # the hinge
-        (code(name), 1.0, 0.01, 1.0),
-        (0.0, 0.0, 1.0),
-    )
-    assert total == 0
-    assert np.array_equal(weights, FAR)
-    assert intercept[0] == 0
-
-
-@pytest.mark.parametrize("least_left", [1e-12, 1e-2], ids=["whole epochs", "epochs in parts"])
+@pytest.mark.parametrize("least_scale", [1e-12, 1e-2], ids=["whole epochs", "epochs in parts"])
 @pytest.mark.parametrize("l2", [1e-3, 0.2], ids=["little", "much"])
 @pytest.mark.parametrize("workers", [1, 3])
 def test_training_on_rows_without_slope_leaves_exactly_what_the_schedule_says(
-    name, l2, workers, least_left, monkeypatch
+    name, l2, workers, least_scale, monkeypatch
 ):
-    monkeypatch.setattr("hogwild.coordinator.LEAST_LEFT", least_left)
-    start = State({"weights": FAR, "intercept": np.zeros(1, np.float32)}, 0, 0, 1.0)
+    monkeypatch.setattr("hogwild.coordinator.LEAST_SCALE", least_scale)
+    start = State({"stored": np.append(FAR, np.float32(0))}, 0, 0, 1.0)
     options = {"schedule": name, "eta0": 1.0, "l2": l2, "epochs": 2, "workers": workers}
     result = hogwild.train(
         satisfied_rows(), start=start, average=False, backend="thread", tol=0, **options
@@ -127,8 +123,8 @@ def test_training_on_rows_without_slope_leaves_exactly_what_the_schedule_says(
     left = 1.0
     for epoch in (1, 2):
         plan = Config(schedule=name).backoff(epoch), l2
-        left *= SCHEDULES[name].left(ROWS * epoch, ROWS * (epoch - 1), *plan)
+        left *= scale(name, ROWS * epoch, ROWS * (epoch - 1), plan)
     assert left < 1
     np.testing.assert_allclose(result.model.weights, FAR * left, 1e-5)
-    np.testing.assert_allclose(result.state.weights["weights"], FAR * left, 1e-5)
+    np.testing.assert_allclose(result.state.weights["stored"], np.append(FAR * left, 0), 1e-5)
     assert result.model.intercept == 0

@@ -6,71 +6,47 @@ from itertools import pairwise
 
 import pytest
 
-from hogwild.scaling import axes, charts
-from hogwild.scaling.plots import HEIGHT, Bar, Line, across, bar_plot, down, line_plot
+from hogwild.scaling import charts
 from hogwild.scaling.summary import summaries
+from hogwild.scaling.svg import bars, linear, logarithmic
 from tests.scaling.made_up import run, study
 
+FALLING = (2.0, 1.1, 1.01, 1.001)
 TWO = study(
-    run(None, 1, epoch=0.1, objectives=(2.0, 1.1, 1.01, 1.001, 1.0)),
-    run("combine", 2, epoch=0.0625, waiting=0.01, objectives=(2.0, 1.1, 1.01, 1.001, 1.001)),
+    run(None, 1, epoch=0.1, objectives=(*FALLING, 1.0)),
+    run("combine", 2, epoch=0.0625, waiting=0.01, objectives=(*FALLING, 1.001)),
     run("hogwild", 2, epoch=0.2, objectives=(2.0, 1.5, 1.2, 1.1, 1.1)),
 )
 
 
-def groups(svg: str, kind: str) -> dict[str, ET.Element]:
-    """Parts of a picture by their titles."""
-    root = ET.fromstring(svg)
-    found = [part for part in root.iter("g") if kind in (part.get("class") or "")]
-    return {part.findtext("title") or "": part for part in found if part.find("title") is not None}
+def drawn(plot, made=TWO) -> dict[str, ET.Element]:
+    """The lines of a plot, by name."""
+    figure = ET.fromstring(f"<figure>{plot(made, summaries(made))}</figure>")
+    picture = figure.find("svg")
+    lines = [part for part in picture.iter("g") if part.get("class") == "line"]
+    return {line.findtext("title"): line for line in lines}
 
 
-def points(part: ET.Element) -> list[tuple[float, float]]:
-    """Of a line."""
-    stroke = next(path for path in part.iter("path") if path.get("class") == "stroke")
-    pairs = re.findall(r"([\d.]+) ([\d.]+)", stroke.get("d") or "")
+def points(line: ET.Element) -> list[tuple[float, float]]:
+    pairs = [pair.split(",") for pair in line.find("polyline").get("points").split()]
     return [(float(x), float(y)) for x, y in pairs]
 
 
-def test_linear_axes_end_at_round_numbers() -> None:
-    axis = axes.linear("x", [0.3, 4.2])
-    assert axis.ticks == (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)
-    assert [axis.label(tick) for tick in axis.ticks] == ["0", "1", "2", "3", "4", "5"]
-    assert axes.linear("x", [0.017]).ticks == pytest.approx((0.0, 0.005, 0.01, 0.015, 0.02))
-    assert axes.linear("x", []).ticks[-1] > 0
-    assert axes.linear("x", [0.0]).most > 0
-
-
-def test_logarithmic_axes_have_decades() -> None:
-    axis = axes.logarithmic("x", [0.3, 0.002, 0.0])
-    assert axis.ticks == pytest.approx((0.001, 0.01, 0.1, 1.0))
-    assert [axis.label(tick) for tick in axis.ticks] == ["0.001", "0.01", "0.1", "1"]
+def test_linear_axes_end_at_round_numbers_and_logarithmic_ones_have_decades() -> None:
+    assert linear("x", [0.3, 4.2]).ticks == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    assert linear("x", [0.017]).ticks == pytest.approx([0.0, 0.005, 0.01, 0.015, 0.02])
+    assert linear("epochs", [3], least_step=1).ticks == [0, 1, 2, 3]
+    assert linear("x", [0.0]).most > 0
+    axis = logarithmic("x", [0.3, 0.002, 0.0])
+    assert axis.ticks == pytest.approx([0.001, 0.01, 0.1, 1.0])
     assert axis.share(0.01) - axis.share(0.001) == pytest.approx(axis.share(1) - axis.share(0.1))
     assert axis.share(0.0) == 0.0  # what is beyond the end lies at the end
-    assert len(axes.logarithmic("x", [1.0, 1e-30]).ticks) <= 10
-    assert len(axes.logarithmic("x", [1.0]).ticks) >= 2
-    assert axes.logarithmic("x", []).share(0.5) > 0
-
-
-def test_axes_of_whole_numbers_have_no_ticks_between() -> None:
-    assert axes.whole("workers", [1, 4, 2, 4]).ticks == (1.0, 2.0, 4.0)
-    assert axes.counts("epochs", 4).ticks == (1.0, 2.0, 3.0, 4.0)
-    assert axes.counts("epochs", 20).ticks == (1.0, 5.0, 10.0, 15.0, 20.0)
-    assert axes.counts("epochs", 1).share(1.0) == 0.0
-
-
-def test_points_lie_where_their_numbers_say() -> None:
-    x, y = axes.linear("x", [10.0]), axes.linear("y", [4.0])
-    svg = line_plot("plot", [Line("a line", [(0.0, 0.0), (5.0, 2.0), (10.0, 4.0)], 0)], x, y)
-    (first, middle, last) = points(groups(svg, "line")["a line"])
-    assert middle[0] == pytest.approx((first[0] + last[0]) / 2, abs=0.1)
-    assert middle[1] == pytest.approx((first[1] + last[1]) / 2, abs=0.1)
-    assert last[0] > first[0]
-    assert last[1] < first[1] < HEIGHT  # pictures count from the top
+    assert len(logarithmic("x", [1.0, 1e-30]).ticks) <= 10
+    assert len(logarithmic("x", [1.0]).ticks) >= 2
 
 
 def test_the_ideal_line_is_as_many_times_as_fast_as_there_are_workers() -> None:
-    lines = groups(charts.speed_up(TWO, summaries(TWO)), "line")
+    lines = drawn(charts.speed_up)
     assert set(lines) == {"ideal", "combine", "hogwild"}
     (one, two), (same, combine) = points(lines["ideal"]), points(lines["combine"])
     assert same == one
@@ -80,64 +56,49 @@ def test_the_ideal_line_is_as_many_times_as_fast_as_there_are_workers() -> None:
     assert points(lines["hogwild"])[1][1] > one[1]  # slower than one worker
 
 
+def test_strokes_span_the_repeats() -> None:
+    repeats = [run("combine", 2, repeat=n, epoch=time) for n, time in enumerate((0.1, 0.05))]
+    lines = drawn(charts.speed_up, study(run(None, 1, epoch=0.1), *repeats))
+    span = lines["combine"].find("path[@class='span']").get("d")
+    x, low, high = map(float, re.findall(r"[\d.]+", span))
+    (_, one), (at, two) = points(lines["ideal"])
+    assert (x, low, high) == pytest.approx((at, one, two), abs=0.1)
+
+
 def test_gaps_go_down_by_equal_steps_for_equal_factors() -> None:
-    lines = groups(charts.gaps_by_epoch(TWO, summaries(TWO)), "line")
+    lines = drawn(charts.gaps_by_epoch)
     one = points(lines["one worker"])
-    steps = [after[1] - before[1] for before, after in pairwise(one)]
-    assert steps[:3] == pytest.approx([steps[0]] * 3, abs=0.2)
-    across_by = [after[0] - before[0] for before, after in pairwise(one)]
-    assert across_by == pytest.approx([across_by[0]] * 4, abs=0.2)
+    steps = [(after[0] - before[0], after[1] - before[1]) for before, after in pairwise(one)]
+    assert [x for x, _ in steps] == pytest.approx([steps[0][0]] * 4, abs=0.2)
+    assert [y for _, y in steps[:3]] == pytest.approx([steps[0][1]] * 3, abs=0.2)
     target = points(lines["target 0.001"])
     assert target[0][1] == target[1][1] == pytest.approx(one[3][1], abs=0.2)
 
 
 def test_gaps_by_time_end_where_training_ends() -> None:
-    lines = groups(charts.gaps_by_time(TWO, summaries(TWO)), "line")
+    lines = drawn(charts.gaps_by_time)
     hogwild, one = points(lines["hogwild x 2"]), points(lines["one worker"])
     assert (hogwild[-1][0] - hogwild[0][0]) == pytest.approx(2 * (one[-1][0] - one[0][0]), abs=0.3)
 
 
 def test_bars_are_as_long_as_their_parts_together() -> None:
-    x = axes.linear("s", [4.0])
-    bars = [Bar("a", [1.0, 3.0]), Bar("b", [2.0, 0.0], mark=1.0)]
-    root = ET.fromstring(bar_plot("bars", bars, ["first", "second"], x, "a mark"))
-    boxes = [box for box in root.iter("rect") if (box.get("class") or "").startswith("part")][:4]
-    widths = [float(box.get("width") or 0) for box in boxes]
-    assert widths == pytest.approx([widths[0], 3 * widths[0], 2 * widths[0], 0.0], abs=0.2)
-    assert float(boxes[1].get("x") or 0) == pytest.approx(
-        float(boxes[0].get("x") or 0) + widths[0], abs=0.2
-    )
+    rows = {"a": [1.0, 3.0, 0.0, 0.0, 0.0], "b": [2.0, 0.0, 0.0, 0.0, 0.0]}
+    made = bars(rows, ["v", "w", "x", "y", "z"])
+    widths = [float(width) for width in re.findall(r"width:([\d.]+)%", made)]
+    assert widths[:2] + widths[5:7] == pytest.approx([22.5, 67.5, 45.0, 0.0])
+    assert "</i> 4 s<" in made
 
 
-def test_every_line_differs_from_every_other_by_more_than_its_colour() -> None:
-    runs = [run(None, 1)]
+def test_every_line_differs_from_every_other_by_more_than_its_color() -> None:
     names = ["auto", "hogwild", "combine", "ordered", "strata", "locked", "roundrobin"]
     names += ["averaged", "mixed", "minibatch"]
-    runs += [run(name, count) for name in names for count in (2, 4)]
-    svg = charts.gaps_by_epoch(study(*runs), summaries(study(*runs)))
+    runs = [run(name, n, ran="hogwild") for name in names for n in (2, 4)]
+    lines = drawn(charts.gaps_by_epoch, study(run(None, 1), *runs))
     looks = []
-    for line in groups(svg, "line").values():
-        stroke, *markers = line.iter("path")
-        marker = markers[0].get("d") if markers else None
-        looks.append((line.get("class"), stroke.get("stroke-dasharray"), marker))
+    for line in lines.values():
+        marker = line.find("path[@class='marker']")
+        dashes = line.find("polyline").get("stroke-dasharray")
+        looks.append((line.get("style"), dashes, None if marker is None else marker.get("d")))
     assert len(set(looks)) == len(looks) == 22
-    shapes = [(dash, marker) for colour, dash, marker in looks if colour == "line c0"]
-    assert len(set(shapes)) == len(shapes)
-
-
-def test_pictures_say_what_they_are() -> None:
-    svg = charts.split(TWO, summaries(TWO))
-    root = ET.fromstring(svg)
-    assert root.get("role") == "img"
-    assert root.get("aria-label") == root.findtext("title")
-    assert root.get("width") == "100%"
-    assert root.get("viewBox")
-    words = [text.text for text in root.iter("text")]
-    assert "seconds of the median run" in words
-    assert "waiting" in words
-
-
-def test_places_are_within_the_picture() -> None:
-    x, y = axes.linear("x", [1.0]), axes.logarithmic("y", [1e-3, 1.0])
-    assert 0 < across(x, -5.0) < across(x, 5.0) < 460
-    assert 0 < down(y, 100.0) < down(y, 0.0) < HEIGHT
+    shapes = [shape for color, *shape in looks if color == looks[2][0]]
+    assert len(set(map(tuple, shapes))) == len(shapes) == 4

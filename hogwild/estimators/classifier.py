@@ -1,0 +1,186 @@
+"""`HogwildClassifier`: a linear classifier for scikit-learn."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+
+from hogwild.data.rows import Rows, two_values
+from hogwild.errors import DataError
+from hogwild.estimators.linear import LinearEstimator
+from hogwild.estimators.parameters import loss_of
+from hogwild.problems.losses import LOSSES
+
+
+def _gives_probabilities(classifier: Any) -> bool:
+    loss = LOSSES.get(loss_of(classifier))
+    if loss is not None and loss.probability is None:
+        able = ", ".join(name for name, known in LOSSES.items() if known.probability)
+        raise AttributeError(
+            f"the loss {classifier.loss} gives no probabilities; use one of: {able}"
+        )
+    return True
+
+
+class HogwildClassifier(ClassifierMixin, LinearEstimator):
+    """Linear classifier trained by stochastic gradient descent on several cores.
+
+    X may be a dense array, a sparse matrix or array, a data frame, or `hogwild.Rows` with labels
+    (leave out y). Float32 CSR data is used without a copy.
+
+    Args:
+        loss: hinge (linear SVM), squared_hinge, logistic (or log_loss), squared (or
+            squared_error), modified_huber, exponential, perceptron.
+        alpha: strength of the penalty.
+        penalty: l2 (alpha/2 * |w|^2), l1 (alpha * |w|_1), elasticnet (both), or None.
+        l1_ratio: share of l1 in the penalty elasticnet.
+        max_iter: passes over the data, at most.
+        tol: stop when two epochs in a row each lower the loss by less than this share of it; None
+            always does `max_iter` epochs.
+        fit_intercept: learn an intercept, which is not penalized.
+        n_jobs: worker processes; None for one, -1 to choose their number automatically.
+        random_state: seed of the order of the rows. With one worker, a seed gives the same bytes.
+        class_weight: a weight for each class, or "balanced".
+        warm_start: `fit` goes on from the model that was learned before.
+        early_stopping: hold out some rows, and stop when they are no longer predicted better.
+        validation_fraction: share of the rows to hold out.
+        n_iter_no_change: epochs without progress before training stops; None for the default.
+        schedule, eta0, average, strategy, backend: as in `hogwild.Config`.
+
+    Attributes:
+        coef_: the weights, float32, of shape (1, features), or (classes, features).
+        intercept_: the intercepts, of shape (1,), or (classes,).
+        classes_: the labels, in order.
+        n_features_in_, feature_names_in_: the features that were learned from.
+        n_iter_: epochs done.
+        history_: a dict for every epoch; the last one has the objective.
+        model_: the `hogwild.LinearModel`.
+    """
+
+    def __init__(
+        self,
+        loss: str = "hinge",
+        *,
+        alpha: float = 1e-4,
+        penalty: str | None = "l2",
+        l1_ratio: float = 0.15,
+        max_iter: int = 20,
+        tol: float | None = 1e-3,
+        fit_intercept: bool = True,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        schedule: str = "inverse",
+        eta0: float | None = None,
+        average: bool = True,
+        strategy: str = "auto",
+        backend: str = "process",
+        class_weight: Any = None,
+        warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.alpha = alpha
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
+        self.max_iter = max_iter
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.schedule = schedule
+        self.eta0 = eta0
+        self.average = average
+        self.strategy = strategy
+        self.backend = backend
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "HogwildClassifier":
+        """Trains on X and its labels y."""
+        new = self._is_new(self.warm_start)
+        return self._fit(self._rows(X, y, sample_weight, new), new, self.max_iter, None)
+
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
+    ) -> "HogwildClassifier":
+        """Trains one more epoch, on this data. The first call needs `classes` if y lacks one."""
+        if self.class_weight == "balanced":
+            raise ValueError(
+                'class_weight="balanced" needs all rows at once, and partial_fit has only some: '
+                "give the weights, or pass sample_weight"
+            )
+        new = self._is_new(True)
+        return self._fit(self._rows(X, y, sample_weight, new), new, 1, classes)
+
+    def _fit(self, rows: Rows, new: bool, epochs: int, classes: Any) -> "HogwildClassifier":
+        given = None if classes is None else np.unique(np.asarray(classes))
+        if new:
+            self.classes_ = _two(_labels_of(rows) if given is None else given)
+        elif given is not None and not np.array_equal(given, self.classes_):
+            raise ValueError(
+                f"classes: {given.tolist()}, but the model was trained for "
+                f"{self.classes_.tolist()}; use a new estimator"
+            )
+        labels = tuple(self.classes_.tolist())
+        self._train(rows, new, epochs, task="svm", labels=labels, class_weight=self.class_weight)
+        return self
+
+    def _coefficients(self, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        return np.atleast_2d(weights)
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
+        """The score of each row, positive for the second class; of many classes, one for each."""
+        rows = self._scored(X)
+        return self.model_.decision_function(rows)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of each row."""
+        scores = self.decision_function(X)
+        chosen = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[chosen.astype(np.intp)])
+
+    @available_if(_gives_probabilities)
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """The probability of each class, for the losses that give one."""
+        rows = self._scored(X)
+        return self.model_.predict_proba(rows)
+
+    @available_if(_gives_probabilities)
+    def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """The logarithm of the probability of each class."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def _labels_of(rows: Rows) -> npt.NDArray[Any]:
+    """The different labels, in order."""
+    if rows.y is None:
+        raise DataError(f"{rows.name} has no labels; a classifier needs one for every row")
+    found = two_values(rows.y)
+    if len(found) > 2:
+        check_classification_targets(rows.y)
+        return np.unique(rows.y)
+    return np.array(found, dtype=rows.y.dtype)
+
+
+def _two(classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if len(classes) != 2:
+        count = "one class" if len(classes) == 1 else f"{len(classes)} classes"
+        raise DataError(
+            f"Only binary classification is supported: there must be two classes, not {count}: "
+            f"{classes[:5].tolist()}. OneVsRestClassifier makes one of many classes"
+        )
+    return classes

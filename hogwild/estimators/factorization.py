@@ -1,0 +1,209 @@
+"""Matrix factorisation in scikit-learn's manner: `MatrixFactorization`."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from hogwild.data.ids import Ids
+from hogwild.data.ratings import Ratings
+from hogwild.errors import DataError
+from hogwild.estimators.parameters import named_as_in, seed_from, tol_of, workers_of
+from hogwild.problems.factor_model import FactorModel
+from hogwild.trace import Row
+from hogwild.training import train
+
+NAMES = {"workers": "n_jobs", "seed": "random_state"}
+
+Floats = npt.NDArray[np.float32]
+Ranking = tuple[npt.NDArray[Any], Floats]
+
+
+class MatrixFactorization(BaseEstimator):
+    """Factors of users and items, learned from ratings by stochastic gradient descent.
+
+    Wherever ratings are taken, these are `hogwild.Ratings`, or what they are made from: users,
+    items and values, or a scipy sparse matrix of users by items whose stored entries are ratings.
+
+    Args:
+        rank: factors of a user and of an item.
+        l2, bias_l2, l1: weights of the penalties; None for what suits the ratings.
+        loss: squared, absolute, logistic (for values 0 and 1), kl (for counts).
+        biases: learn a bias of each user and each item; None: unless the loss is kl.
+        epochs: passes over the ratings, at most.
+        tol: stop when two epochs in a row each lower the objective by less than this share of it;
+            None to do all of `epochs`.
+        eta0: the first rate; None to choose it by the size of the ratings.
+        weighted: count the penalty of a user or an item once for each of its ratings.
+        nonnegative: no factor below 0.
+        schedule, strategy, backend: as in `hogwild.Config`.
+        early_stopping: hold out this share of the ratings, and stop when they are no longer
+            predicted better.
+        n_jobs: worker processes; None (or -1) for as many as pay.
+        random_state: seed of all that is random.
+
+    Attributes:
+        model_: the `hogwild.FactorModel`.
+        user_factors_, item_factors_: of shape (users, rank) and (items, rank), float32.
+        user_biases_, item_biases_: one float32 each.
+        mean_: what scores are counted from.
+        user_ids_, item_ids_: what the rows stand for.
+        n_iter_: epochs done.
+        history_: a dict for every epoch.
+    """
+
+    def __init__(
+        self,
+        rank: int = 32,
+        *,
+        l2: float | None = None,
+        loss: str = "squared",
+        biases: bool | None = None,
+        epochs: int = 20,
+        tol: float | None = 1e-3,
+        eta0: float | None = None,
+        l1: float = 0.0,
+        bias_l2: float | None = None,
+        weighted: bool = True,
+        nonnegative: bool = False,
+        schedule: str | None = None,
+        strategy: str = "auto",
+        backend: str = "process",
+        early_stopping: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.rank = rank
+        self.l2 = l2
+        self.loss = loss
+        self.biases = biases
+        self.epochs = epochs
+        self.tol = tol
+        self.eta0 = eta0
+        self.l1 = l1
+        self.bias_l2 = bias_l2
+        self.weighted = weighted
+        self.nonnegative = nonnegative
+        self.schedule = schedule
+        self.strategy = strategy
+        self.backend = backend
+        self.early_stopping = early_stopping
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, users: Any, items: Any = None, values: Any = None) -> "MatrixFactorization":
+        """Trains on ratings, from the beginning."""
+        ratings = _ratings(users, items, values)
+        self.history_: list[Row] = []
+        return self._train(ratings, None)
+
+    def partial_fit(
+        self, users: Any, items: Any = None, values: Any = None
+    ) -> "MatrixFactorization":
+        """Goes on training, on these ratings alone; users and items that are new are added.
+
+        `epochs` says how often they are gone through. The first call is `fit`.
+        """
+        if not hasattr(self, "model_"):
+            return self.fit(users, items, values)
+        ratings, model = _ratings(users, items, values), self.model_
+        sides = (
+            ("users", model.user_ids, ratings.user_ids),
+            ("items", model.item_ids, ratings.item_ids),
+        )
+        for side, known, given in sides:
+            if known.are_text != given.are_text and len(given):
+                raise DataError(
+                    f"the ids of the {side} are {_kind(known)} in the model and {_kind(given)} in "
+                    f"{ratings.name}: give them in the same way"
+                )
+        user_ids = model.user_ids.joined(ratings.user_ids)
+        item_ids = model.item_ids.joined(ratings.item_ids)
+        whole = Ratings.from_codes(
+            *ratings.recoded(user_ids, item_ids),
+            ratings.values,
+            user_ids,
+            item_ids,
+            name=ratings.name,
+        )
+        return self._train(whole, model)
+
+    def _train(self, ratings: Ratings, start: FactorModel | None) -> "MatrixFactorization":
+        options = self.get_params(deep=False)
+        options["workers"] = None if self.n_jobs is None else workers_of(self.n_jobs)
+        options["seed"] = seed_from(self.random_state)
+        options["tol"] = tol_of(self.tol)
+        for name in NAMES.values():
+            del options[name]
+        result = named_as_in(
+            lambda: train(ratings, start=start, task="mf", **options),
+            NAMES,
+        )
+        model: FactorModel = result.model
+        self.model_ = model
+        self.user_factors_, self.item_factors_ = model.user_factors, model.item_factors
+        self.user_biases_, self.item_biases_ = model.user_biases, model.item_biases
+        self.user_ids_: Ids = model.user_ids
+        self.item_ids_: Ids = model.item_ids
+        self.mean_ = model.mean
+        self.history_ = self.history_ + result.trace
+        self.n_iter_ = len(self.history_)
+        self._seen: Ratings = ratings if start is None else _joined(self._seen, ratings)
+        if result.reason == "interrupted":
+            raise KeyboardInterrupt  # what was learned so far is in place
+        return self
+
+    def predict(self, users: Any, items: Any = None, *, strict: bool = False) -> Any:
+        """The rating to expect of each pair; see `FactorModel.predict`."""
+        return self._fitted().predict(users, items, strict=strict)
+
+    def recommend(self, users: Any = None, n: int = 10, *, exclude_seen: bool = True) -> Ranking:
+        """The n best items for a user, several, or all, and their scores.
+
+        See `FactorModel.recommend`. By default the items are left out that the user rated in all
+        that was learned from, by `fit` and `partial_fit`.
+        """
+        model = self._fitted()
+        return model.recommend(users, n, exclude=self._seen if exclude_seen else None)
+
+    def similar_items(self, items: Any = None, n: int = 10) -> Ranking:
+        """The n items that are most like an item, and the cosines between their factors."""
+        return self._fitted().similar_items(items, n)
+
+    def similar_users(self, users: Any = None, n: int = 10) -> Ranking:
+        """The n users that are most like a user, and the cosines between their factors."""
+        return self._fitted().similar_users(users, n)
+
+    def fold_in(self, items: Any, values: Any) -> tuple[Floats, float]:
+        """Factors and bias of a new user with these ratings; see `FactorModel.fold_in`."""
+        return self._fitted().fold_in(items, values)
+
+    def score(self, users: Any, items: Any = None, values: Any = None) -> float:
+        """Minus the root of the mean squared error on ratings: greater is better."""
+        return -float(self._fitted().evaluate(_ratings(users, items, values))["rmse"])
+
+    def _fitted(self) -> FactorModel:
+        check_is_fitted(self, "model_")
+        return self.model_
+
+
+def _ratings(users: Any, items: Any, values: Any) -> Ratings:
+    """Ratings with values."""
+    if isinstance(users, Ratings):
+        if items is not None or values is not None:
+            raise DataError(f"{users.name}: hogwild.Ratings have all in them; give them alone")
+        return users
+    return Ratings(users, items, values)
+
+
+def _joined(before: Ratings, after: Ratings) -> Ratings:
+    """The pairs of both; the ids of the second ones begin with those of the first ones."""
+    users = np.concatenate([before.users, after.users])
+    items = np.concatenate([before.items, after.items])
+    return Ratings.from_codes(users, items, None, after.user_ids, after.item_ids, name=after.name)
+
+
+def _kind(ids: Ids) -> str:
+    return "text" if ids.are_text else "numbers"

@@ -1,0 +1,96 @@
+"""What the linear estimators share: from X, y and parameters to a trained model."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hogwild.coordinator import State
+from hogwild.data.rows import Rows
+from hogwild.errors import DataError
+from hogwild.estimators.parameters import NAMES, linear_options, named_as_in
+from hogwild.problems.linear_model import LinearModel
+from hogwild.trace import Row
+from hogwild.training import train
+
+
+class LinearEstimator(BaseEstimator):
+    """A linear model: learns, and scores rows."""
+
+    warm_start: bool
+    y_numeric = False  # whether y must be numbers
+
+    def _is_new(self, goes_on: bool) -> bool:
+        """Whether training begins from nothing, given whether it would go on from a model."""
+        return not (goes_on and hasattr(self, "model_"))
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any, new: bool) -> Rows:
+        """The rows to learn from; a new model takes the names of the features from X."""
+        if new:
+            self._forget()
+        if isinstance(X, Rows):
+            return self._given_rows(X, y, sample_weight, new)
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            reset=new,
+            accept_sparse="csr",
+            ensure_all_finite=False,  # `Rows` looks, in a pass that it needs anyway
+            y_numeric=self.y_numeric,
+        )
+        return Rows(X, y, sample_weight=sample_weight, name="X")
+
+    def _forget(self) -> None:
+        """No model is left whose features are not those of the last `fit`, even if that fails."""
+        for name in ("model_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+
+    def _given_rows(self, rows: Rows, y: Any, sample_weight: Any, new: bool) -> Rows:
+        if y is not None:
+            raise DataError(f"{rows.name}: hogwild.Rows have their labels already; give them alone")
+        if new:
+            self.n_features_in_ = rows.columns
+        if sample_weight is None:
+            return rows
+        if rows.sample_weight is not None:
+            raise DataError(
+                f"{rows.name}: hogwild.Rows have weights already; give no sample_weight"
+            )
+        return rows.weighted(sample_weight)
+
+    def _train(self, rows: Rows, new: bool, epochs: int, **options: Any) -> None:
+        """Trains, and sets the attributes that describe what was learned."""
+        state, history = (None, []) if new else (self._state, self.history_)
+        result = named_as_in(
+            lambda: train(rows, start=state, epochs=epochs, **linear_options(self) | options),
+            NAMES,
+        )
+        self._state: State | None = result.state
+        self.model_: LinearModel = result.model
+        self.history_: list[Row] = history + result.trace
+        self.n_iter_ = len(self.history_)
+        self.intercept_ = np.atleast_1d(np.asarray(self.model_.intercept))
+        self.coef_ = self._coefficients(self.model_.weights)
+        if result.reason == "interrupted":
+            raise KeyboardInterrupt  # what was learned so far is in place
+
+    @abstractmethod
+    def _coefficients(self, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """The weights in the shape of `coef_`."""
+
+    def _scored(self, X: Any) -> Rows:
+        """Rows to score, with the features that were learned from."""
+        check_is_fitted(self, "model_")
+        if isinstance(X, Rows):
+            return X
+        X = validate_data(self, X, reset=False, accept_sparse="csr", ensure_all_finite=False)
+        return Rows(X, name="X")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,98 @@
+"""`HogwildRegressor`: a linear regression for scikit-learn."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import RegressorMixin
+
+from hogwild.estimators.linear import LinearEstimator
+from hogwild.estimators.parameters import loss_of, own_parameter
+
+
+class HogwildRegressor(RegressorMixin, LinearEstimator):
+    """Linear regression trained by stochastic gradient descent on several cores.
+
+    X may be a dense array, a sparse matrix or array, a data frame, or `hogwild.Rows` with targets
+    (leave out y). Float32 CSR data is used without a copy.
+
+    Args:
+        loss: squared (or squared_error), absolute (or absolute_error), huber, epsilon_insensitive,
+            quantile, poisson (for counts: `predict` gives exp(score)).
+        epsilon: where the loss huber becomes linear; the error that epsilon_insensitive ignores.
+        quantile: which quantile the loss quantile predicts.
+
+    All other parameters and attributes are those of `HogwildClassifier`, except for the shape
+    (features,) of `coef_`.
+    """
+
+    y_numeric = True
+
+    def __init__(
+        self,
+        loss: str = "squared_error",
+        *,
+        alpha: float = 1e-4,
+        penalty: str | None = "l2",
+        l1_ratio: float = 0.15,
+        epsilon: float = 0.1,
+        quantile: float = 0.5,
+        max_iter: int = 20,
+        tol: float | None = 1e-3,
+        fit_intercept: bool = True,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        schedule: str = "inverse",
+        eta0: float | None = None,
+        average: bool = True,
+        strategy: str = "auto",
+        backend: str = "process",
+        warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.alpha = alpha
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
+        self.epsilon = epsilon
+        self.quantile = quantile
+        self.max_iter = max_iter
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.schedule = schedule
+        self.eta0 = eta0
+        self.average = average
+        self.strategy = strategy
+        self.backend = backend
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "HogwildRegressor":
+        """Trains on X and its targets y."""
+        return self._fit(X, y, sample_weight, self._is_new(self.warm_start), self.max_iter)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "HogwildRegressor":
+        """Trains one more epoch, on this data."""
+        return self._fit(X, y, sample_weight, self._is_new(True), 1)
+
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, new: bool, epochs: int
+    ) -> "HogwildRegressor":
+        name = own_parameter(loss_of(self))  # the others do not matter to this loss
+        own = {name: getattr(self, name)} if name else {}
+        self._train(self._rows(X, y, sample_weight, new), new, epochs, task="regression", **own)
+        return self
+
+    def _coefficients(self, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        return weights
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The expected target of each row."""
+        rows = self._scored(X)
+        return self.model_.predict(rows)

@@ -1,0 +1,49 @@
+"""What is chosen for a run, and why; what contradicts itself is refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import hogwild
+from hogwild.data.synthetic import rcv1
+
+
+def test_what_is_chosen_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hogwild.machine.usable_cores", lambda: 4)
+    monkeypatch.setattr("hogwild.loops.choice.WORTH_A_WORKER", 1_000)
+    rng = np.random.default_rng(0)
+
+    def chosen(columns: int, rows: int, each: int, **options: Any) -> Any:
+        places = rng.integers(0, columns, (rows, each))
+        indptr = np.arange(rows + 1) * each
+        values = np.ones(rows * each, np.float32)
+        X = sparse.csr_matrix((values, places.ravel(), indptr), shape=(rows, columns))
+        data = hogwild.Rows(X, np.arange(rows) % 2)
+        result = hogwild.train(data, epochs=1, eta0=1e-3, **options)
+        return result.header["chosen"]
+
+    few = chosen(300, 5_000, 20)
+    assert (few["strategy"], few["workers"]) == ("combine", 4)
+    assert "copies of 300 weights cost little" in few["why"]
+    many = chosen(4_000_000, 5_000, 20)
+    assert (many["strategy"], many["workers"]) == ("hogwild", 4)
+    assert "most weights come from far away" in many["why"]
+    same = chosen(300, 5_000, 20, deterministic=True)
+    assert (same["strategy"], same["workers"]) == ("ordered", 4)
+    monkeypatch.undo()
+    little = chosen(300, 500, 20)
+    assert (little["workers"], little["why"]) == (1, "too little work to share")
+
+
+def test_what_contradicts_itself_is_refused() -> None:
+    rows = rcv1(200)[0]
+    for options, told in (
+        ({"deterministic": True, "strategy": "hogwild"}, "depends on who comes first"),
+        ({"batch": 64}, "only the strategy minibatch has one"),
+        ({"strategy": "minibatch", "batch": 12}, "must be a multiple of 8"),
+        ({"strategy": "stratum"}, "is not one of auto, hogwild"),
+    ):
+        with pytest.raises(hogwild.HogwildError, match=told):
+            hogwild.train(rows, **options)
