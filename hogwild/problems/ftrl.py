@@ -25,7 +25,9 @@ from hogwild.steps.ftrl import WIDTH, D, Plan, count, finish, ftrl, rate_at
 from hogwild.steps.step import Step
 from hogwild.threads import share_of
 
-SHARED = 0.01  # of the rows: those that a column holds that many share
+# Of the rows, those that hold the column whose rate says how often copies merge. Found on RCV1, a9a
+# and Debian's paths: of much less, merging takes time; of much more, the first epochs are worse
+SHARED = 0.01
 LOOKED_AT = 4096  # rows and values, from which their sizes are seen
 
 

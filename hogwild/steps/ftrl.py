@@ -8,8 +8,8 @@
 The penalties of all rows so far apply (McMahan, "Follow-the-regularized-leader and mirror descent",
 2011), and h_j is how many these are: d_j more whenever a row comes that holds the column, so that
 it is exact at the end of an epoch. The rate of a weight is alpha / r_j, where r_j is about
-sqrt(beta^2 + sum of g_j^2), as in McMahan et al., "Ad click prediction", 2013; sigma_j is within a
-fifth of what that calls for, without a root.
+sqrt(beta^2 + sum of g_j^2), as in McMahan et al., "Ad click prediction", 2013; sigma_j is 0.79 to 1
+times what that calls for, without a root.
 
 They store that sum of squares, and take the number of rows for h. But copies that learn side by
 side add more sigma w to z than a common sum of squares stands for: weights get too large. And z
