@@ -148,7 +148,10 @@ class Config:
         searched=True,
     )
     l1: float = option(
-        0.0, "weight of the penalty l1 * |w|_1, which makes many weights zero", least=0
+        0.0,
+        "weight of the penalty l1 * |w|_1, which makes many weights zero",
+        least=0,
+        searched=True,
     )
     intercept: bool = option(True, "learn an intercept, which is not penalised", family="linear")
     rank: int = option(
