@@ -11,7 +11,7 @@ import numpy as np
 from hogwild.kernels.compile import Kernel, inline
 from hogwild.kernels.primitives import U
 from hogwild.kernels.views import FLOAT, Clock, Span, Stored, Task, task_type, type_of, view
-from hogwild.loops.visiting import visitor, width_of
+from hogwild.loops.visiting import learned_of, visitor, width_of
 from hogwild.loops.worker import Worker
 from hogwild.parallel.memory import Arrays
 from hogwild.parallel.team import Control
@@ -31,7 +31,7 @@ def going_through(step: Step, shares_intercept: bool = True) -> Any:
 
     Every row moves the intercept: shared at each of them, its cache line would be waited for.
     """
-    visit, width = visitor(step), width_of(step)
+    visit, width, learned = visitor(step), width_of(step), learned_of(step)
 
     @inline
     def go_through(
@@ -42,17 +42,18 @@ def going_through(step: Step, shares_intercept: bool = True) -> Any:
     ) -> Any:
         begin, end = span
         bias = U(stored.read.size) - width(task)
+        first_learned, end_learned = learned(task)
         total = 0.0
         for first in range(begin, end, BLOCK):
             if shares_intercept:
-                for k in range(U(0), width(task)):
+                for k in range(first_learned, end_learned):
                     task.own.shared_bias[k] = stored.read[bias + k]
                     stored.bias[k] = task.own.shared_bias[k]
             block = first, min(first + BLOCK, end)
             now = Clock(clock.done + clock.pace * np.float64(first - begin), clock.pace)
             total += visit(task, block, stored, now)
             if shares_intercept:
-                for k in range(U(0), width(task)):
+                for k in range(first_learned, end_learned):
                     # races, as the weights
                     stored.write[bias + k] += stored.bias[k] - task.own.shared_bias[k]
         return total

@@ -11,13 +11,14 @@ from hogwild.kernels.compile import Kernel
 from hogwild.kernels.primitives import U
 from hogwild.kernels.views import FLOATS, UINT, Clock, Stored, task_type, type_of
 from hogwild.loops.shared import going_through
+from hogwild.loops.visiting import width_of
 from hogwild.steps.step import Step
 
 
 @cache
 def trial_loop(step: Step) -> Kernel:
     """The kernel that learns from rows in pieces, and averages the weights after later pieces."""
-    go_through, scale_of = going_through(step, False), step.scale
+    go_through, scale_of, width = going_through(step, False), step.scale, width_of(step)
 
     def try_out(
         task: Any,
@@ -26,7 +27,7 @@ def trial_loop(step: Step) -> Kernel:
         mean: Any,
     ) -> None:
         weights = stored.read
-        size, last = U(task.order.size), U(weights.size) - U(1)
+        size, last = U(task.order.size), U(weights.size) - width(task)
         scale = 1.0
         for piece in range(U(0), pieces):
             span = size * piece // pieces, size * (piece + U(1)) // pieces

@@ -16,19 +16,21 @@ from hogwild.data.rows import Labels, Rows
 from hogwild.data.statistics import Frequency, sharing
 from hogwild.errors import DataError
 from hogwild.kernels.compile import Kernel
-from hogwild.kernels.evaluate import comparer, evaluator, squared_norm
+from hogwild.kernels.evaluate import squared_norm
 from hogwild.kernels.order import shuffle
 from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
-from hogwild.kernels.views import Fetching, Shape, Span, Task, task_of, view
+from hogwild.kernels.views import Fetching, Span, Task, task_of, view
 from hogwild.loops.trying import trial_loop
 from hogwild.problems.averages import Averages
+from hogwild.problems.heads import heads_of
+from hogwild.problems.heads_model import HeadsModel
 from hogwild.problems.linear_model import LinearModel
 from hogwild.problems.losses import LOSSES
 from hogwild.problems.problem import Arrays, RowProblem, Share, Shown, Sums
 from hogwild.problems.sample import Options, Sample
 from hogwild.problems.sets import Set, class_weights
-from hogwild.problems.sgd import Sgd, scratch
+from hogwild.problems.sgd import Sgd
 from hogwild.problems.targets import target_for
 from hogwild.steps.step import Step
 
@@ -54,7 +56,6 @@ class LinearProblem(RowProblem):
     work_name = "nonzeros"
     unit_name = "rows"
     ours_alone = ("_given", "_sample", "notes")
-    width = 1
 
     def __init__(
         self, rows: Rows, test: Rows | None, config: Config, labels: Labels | None = None
@@ -64,6 +65,8 @@ class LinearProblem(RowProblem):
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to learn from")
         self.target = target_for(config, rows, labels)
+        self.heads = heads_of(config.loss_name, self.target.kind, self.target.heads)
+        self.width, self.groups = self.heads.width, self.heads.groups
         self.name = rows.name
         self.units = len(rows)
         self.work = rows.nonzeros
@@ -82,14 +85,16 @@ class LinearProblem(RowProblem):
             for data in ("train", "test")
         )
         self._mean_length = max(1.0, rows.nonzeros / len(rows))
-        self.chunk = max(1, int(CHUNK_NONZEROS / self._mean_length))
+        self.chunk = max(1, int(CHUNK_NONZEROS / self._mean_length / self.heads.effort))
         self._lines = _lines(rows)
         self._weighted = self._sets["train"].weighted
         self._parameter = config.loss_value
         self.curvature = LOSSES[config.loss_name].curvature
         self.intercept_share = _intercept_share(rows) if config.intercept else 0.0
-        self._solver = Sgd(config, self._weighted, self._parameter, self.intercept_share)
-        self._averages = Averages(self.size, self.columns, rows.nonzeros, config.average)
+        self._solver = Sgd(
+            config, self.heads, self._weighted, self._parameter, self.intercept_share
+        )
+        self._averages = Averages(self.columns, self.width, rows.nonzeros, config.average)
         self.snapshots = self._averages.snapshots
 
     def _narrowed(self, test: Rows) -> Rows:
@@ -117,13 +122,18 @@ class LinearProblem(RowProblem):
         """The data and the objective, a line each, for people."""
         return [
             f"{self.name}: {self.units:,} rows, {self.columns:,} columns, {self.work:,} non-zeros",
-            f"{self.config.loss_name} loss, l2 {self._l2:g}",
+            self.target.summary + f"{self.config.loss_name} loss, l2 {self._l2:g}",
         ]
+
+    @property
+    def effort(self) -> float:
+        """The work of an epoch, in what takes as long as a non-zero of a linear model."""
+        return self.work * self.heads.effort
 
     @property
     def model_bytes(self) -> int:
         """About how large a model file will be."""
-        return 4 * self.columns
+        return 4 * self.columns * self.heads.count
 
     def sharing(self) -> tuple[bool, str]:
         """Whether several workers gain by writing to one array of weights, and why."""
@@ -138,11 +148,12 @@ class LinearProblem(RowProblem):
 
     def kernels(self) -> list[Kernel]:
         """All that training will call besides the loops."""
-        loss, weighted = self.config.loss_name, self._weighted
-        evaluators = [self._evaluator(data) for data in self._sets]
+        evaluators = [self.heads.kernels(data.weighted)[0] for data in self._sets.values()]
         always = [shuffle, *dict.fromkeys(evaluators), squared_norm]
-        trying = [] if self.config.eta0 else [trial_loop(self.step)]
-        sampled = [comparer(loss, weighted), gather_rows, renumber]
+        few, compare = self.heads.few(), self.heads.kernels(self._weighted)[1]
+        trying = [trial_loop(few.step(self._weighted)), few.kernels(self._weighted)[1]]
+        trying = [] if self.config.eta0 else trying
+        sampled = [compare, gather_rows, renumber]
         needs_sample = self.config.average or not self.config.eta0
         return always + self._averages.kernels() + trying + (sampled if needs_sample else [])
 
@@ -153,8 +164,8 @@ class LinearProblem(RowProblem):
         for name, array in (_given_state(start) if start else {}).items():
             if len(array) != len(shared[name]):
                 raise DataError(
-                    f"{self.name} needs {len(shared[name]) - 1:,} weights, and what to go on from "
-                    f"has {len(array) - 1:,}"
+                    f"{self.name} needs {len(shared[name]) - self.width:,} weights, and what to go "
+                    f"on from has {len(array) - self.width:,}"
                 )
             shared[name][:] = array
 
@@ -227,7 +238,7 @@ class LinearProblem(RowProblem):
 
     def online(self, shared: Arrays, mean_loss: float) -> float:
         """The objective, given the mean loss at the same weights."""
-        weights = self.learned(shared)["weights"][:-1]
+        weights = self.learned(shared)["weights"][: -self.width]
         return float(0.5 * self._l2 * float(squared_norm(weights)) + mean_loss)
 
     def model(
@@ -235,20 +246,16 @@ class LinearProblem(RowProblem):
     ) -> LinearModel:
         """A model of what was learned; it keeps no view of the arrays."""
         weights = learned["weights"].copy()
-        return LinearModel(
-            weights[:-1],
-            float(weights[-1]),
-            self.target,
-            self.config.loss_name,
-            self._given.index_base,
-            about,
-            parameter=self._parameter,
-        )
+        given = self.target, self.config.loss_name, self._given.index_base, about
+        if self.width > 1:
+            by_column = weights.reshape(-1, self.width)[:, : self.heads.count]
+            return HeadsModel(by_column[:-1].T, by_column[-1], *given, parameter=self._parameter)
+        return LinearModel(weights[:-1], float(weights[-1]), *given, parameter=self._parameter)
 
     def sample(self, threads: int = 1) -> Sample:
         """A few of the rows, always the same ones; they are copied when first asked for."""
         if self._sample is None:
-            given = self.config.loss_name, self._parameter, self._l2, self._weighted, self.seed
+            given = self.heads, self._parameter, self._l2, self._weighted, self.seed
             targets = self._sets["train"].view.targets
             self._sample = Sample(self._given, targets, Options(*given), threads)
         return self._sample
@@ -259,18 +266,24 @@ class LinearProblem(RowProblem):
 
     # What the workers ask
 
-    def task(self, order: npt.NDArray[np.uint32], share: Share, writers: int = 1) -> Task:
+    def task(
+        self,
+        order: npt.NDArray[np.uint32],
+        share: Share,
+        writers: int = 1,
+        groups: tuple[int, int] | None = None,
+    ) -> Task:
         """What a loop works on: the rows of an order, with scratch of its own."""
-        shape = view(Shape, self.width, 0, self.width)
+        shape = self.heads.shape(self._weighted, groups)
         rows, fetching = self._sets["train"].view, self._fetching(writers)
-        return task_of(rows, order, scratch(self.width), shape, self.plan(share), fetching)
+        return task_of(rows, order, self.heads.scratch(), shape, self.plan(share), fetching)
 
     def _fetching(self, writers: int) -> Fetching:
         least, most = AHEAD
         ahead = int(min(most, max(least, AHEAD_NONZEROS / self._mean_length)))
         near = int(min(ahead // 2, max(1, NEAR_NONZEROS / self._mean_length)))
         cached = CACHED if writers == 1 else CACHED_BY_ONE
-        wanted = ahead, self._lines, near if self.columns > cached else 0
+        wanted = ahead, self._lines, near if self.size > cached else 0
         fetching: Fetching = view(Fetching, *wanted)
         return fetching
 
@@ -291,9 +304,17 @@ class LinearProblem(RowProblem):
         """The columns that some rows hold, the most frequent first."""
         return self._given.frequency
 
-    def add_snapshot(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
-        """Adds the weights as they are, made whole, to a sum; the first begins it."""
-        self._averages.add(shared, late, first, scale)
+    def add_snapshot(
+        self,
+        shared: Arrays,
+        late: bool,
+        first: bool,
+        scale: float,
+        groups: tuple[int, int] | None = None,
+    ) -> None:
+        """Adds the weights as they are, or some groups, made whole, to a sum."""
+        some = None if groups is None else self.heads.shape(self._weighted, groups)
+        self._averages.add(shared, late, first, scale, some)
 
     def parts(self, data: str) -> int:
         """In how many parts rows are evaluated."""
@@ -303,10 +324,7 @@ class LinearProblem(RowProblem):
         """The sums over some rows of the losses and of the two errors of the kind of target."""
         weights, rows = self.learned(shared)["weights"], self._sets[data]
         span = view(Span, part * self.chunk, min((part + 1) * self.chunk, len(rows)))
-        return np.array(self._evaluator(data)(rows.view, span, weights, self._parameter))
-
-    def _evaluator(self, data: str) -> Kernel:
-        return evaluator(self.config.loss_name, self.target.kind, self._sets[data].weighted)
+        return self.heads.evaluate(rows.view, rows.weighted, span, weights, self._parameter)
 
 
 def _given_state(start: Arrays) -> Arrays:

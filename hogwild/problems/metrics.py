@@ -9,7 +9,7 @@ import numpy.typing as npt
 from hogwild.problems.losses import LOSSES
 
 Floats = npt.NDArray[np.float64]
-Metric = Callable[[Floats, Floats, Floats, str], Any]
+Metric = Callable[[npt.NDArray[Any], npt.NDArray[Any], Floats, str], Any]
 
 
 def error(scores: Floats, targets: Floats, weights: Floats, loss: str) -> float:

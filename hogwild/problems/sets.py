@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.config import Config
+from hogwild.data.labels import LabelSets
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError, OptionError
 from hogwild.kernels.views import RowView, view
@@ -42,7 +43,7 @@ class Set:
                 )
             weights *= len(rows) / weights.sum()
             targets = np.column_stack([targets, weights.astype(np.float32)]).ravel()
-        arrays = rows.indptr, rows.indices, rows.values, np.ascontiguousarray(targets)
+        arrays = rows.indptr, rows.indices, rows.values, np.ascontiguousarray(targets).reshape(-1)
         return cls(view(RowView, *arrays), weighted, float(len(rows)))
 
     def __len__(self) -> int:
@@ -55,6 +56,8 @@ def class_weights(config: Config, rows: Rows, target: Target) -> npt.NDArray[np.
     if wanted is None:
         return None
     assert rows.y is not None
+    if isinstance(rows.y, LabelSets):
+        return _label_weights(wanted, rows, rows.y, target)
     if wanted == "balanced":
         sizes = _sizes(rows, target)
         by_label = {
@@ -67,6 +70,23 @@ def class_weights(config: Config, rows: Rows, target: Target) -> npt.NDArray[np.
     for label, factor in by_label.items():
         factors[rows.y == label] = factor
     return factors
+
+
+def _label_weights(
+    wanted: Any, rows: Rows, sets: LabelSets, target: Target
+) -> npt.NDArray[np.float64]:
+    """For each row, the mean weight of its labels; 1 where it has none."""
+    numbers = sets.numbered(target.labels, rows.name)
+    if wanted == "balanced":
+        weights = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
+        sizes = np.bincount(numbers, weights[sets.rows], len(target.labels))
+        of_label = sizes.sum() / (len(sizes) * np.maximum(sizes, np.finfo(float).tiny))
+    else:
+        given = _given(wanted, target.labels)
+        of_label = np.array([given.get(label, 1.0) for label in target.labels])
+    counts = np.bincount(sets.rows, minlength=len(rows))
+    sums = np.bincount(sets.rows, of_label[numbers], len(rows))
+    return np.where(counts > 0, sums / np.maximum(counts, 1), 1.0)
 
 
 def _sizes(rows: Rows, target: Target) -> npt.NDArray[np.float64]:
