@@ -215,6 +215,13 @@ class Rows:
         rows.sample_weight = _weights(sample_weight, len(self), self.name)
         return rows
 
+    def labelled(self, y: Any) -> "Rows":
+        """The same rows, with these labels; the arrays are shared."""
+        rows = copy(self)
+        rows.__dict__.pop("labels", None)  # of the old ones, where they were asked for
+        rows.y = None if y is None else _label_array(y, len(self), self.name)
+        return rows
+
     def take(self, chosen: npt.NDArray[Any]) -> "Rows":
         """A copy of the rows with these numbers, in this order."""
         numbers = np.arange(len(self), dtype=np.uint64)[chosen]  # as numpy would take them

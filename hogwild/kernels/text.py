@@ -23,7 +23,7 @@ from hogwild.kernels.compile import hot, inline, kernel
 from hogwild.kernels.primitives import U, readonly, trailing_zeros, writable
 
 PADDING = 16
-TAB, NEWLINE, RETURN, SPACE, COMMENT, PLUS, MINUS, POINT, COLON = b"\t\n\r #+-.:"
+TAB, NEWLINE, RETURN, SPACE, COMMENT, PLUS, MINUS, POINT, COLON, COMMA = b"\t\n\r #+-.:,"
 ZERO = ord("0")
 SMALL_E = ord("e")
 DIGITS = np.uint64(0x3030303030303030)
@@ -273,7 +273,9 @@ def plain_number(begin: Any) -> Any:
         first = at + U(1)
         w, at = append_digits(first, w)
         places = at - first
-    if byte_at(at) > SPACE or at - begin > U(MANTISSA_DIGITS) + U(places > U(0)):
+    if (byte_at(at) > SPACE and byte_at(at) != COMMA) or at - begin > U(MANTISSA_DIGITS) + U(
+        places > U(0)
+    ):
         return 0.0, U(0)
     if w > np.uint64(1 << 53):
         return wide_nearest(w, -np.int64(places)), at
@@ -340,17 +342,42 @@ def after_line(at: Any) -> Any:
     return at + U(1) if byte_at(at) == NEWLINE else U(0)
 
 
+@hot
+def labels_at(begin: Any, several: Any, y: Any, place: Any) -> Any:
+    """Labels with commas between them, from y[place] on: where they end, and how many there are.
+
+    0 where they are none. With `several`, a line may have none.
+    """
+    at, count = begin, U(0)
+    while True:
+        label, behind = number(at)
+        if behind == U(0) or not np.isfinite(label):
+            return U(0), count
+        if several and count == U(0) and byte_at(behind) == COLON:
+            return begin, count
+        y[place + count] = label
+        count += U(1)
+        if byte_at(behind) != COMMA:
+            return behind if byte_at(behind) <= SPACE else U(0), count
+        if not several:
+            return U(0), count
+        at = behind + U(1)
+
+
 @kernel(
-    types.UniTuple(types.uint64, 5)(
+    types.UniTuple(types.uint64, 6)(
         readonly(types.uint8),
         types.uint64,
         types.uint64,
         types.uint64,
         types.boolean,
+        types.boolean,
+        writable(types.uint64),
         writable(types.uint64),
         writable(types.float64),
         writable(types.uint32),
         writable(types.float32),
+        types.uint64,
         types.uint64,
         types.uint64,
     ),
@@ -362,22 +389,27 @@ def parse_lines(
     end: Any,
     base: Any,
     labelled: Any,
+    several: Any,
     indptr: Any,
+    label_ends: Any,
     y: Any,
     indices: Any,
     values: Any,
     rows: Any,
     nonzeros: Any,
+    labels: Any,
 ) -> Any:
     """Parses the lines text[begin:end], and stops before one that is wrong or too hard to read.
 
-    Appends to arrays that have room enough. Returns where it stopped, how many rows and non-zeros
-    there are now, how many lines it passed, and how many columns they need.
+    Appends to arrays that have room enough. Returns where it stopped, how many rows, non-zeros and
+    labels there are now, how many lines it passed, and how many columns they need.
     """
     start = address_of(text)
     line = start + begin
     row = U(rows)
     kept = U(nonzeros)
+    labels_kept = U(labels)
+    found = U(0)
     lines = U(0)
     columns = U(0)
     while line < start + end:
@@ -388,10 +420,9 @@ def parse_lines(
             lines += U(1)
             continue
         if labelled:
-            label, behind = number(at)
-            if behind == U(0) or byte_at(behind) > SPACE or not np.isfinite(label):
+            behind, found = labels_at(at, several, y, labels_kept)
+            if behind == U(0):
                 break
-            y[row] = label
             at = after_blanks(behind)
         k = kept
         lowest = base
@@ -415,8 +446,10 @@ def parse_lines(
         row += U(1)
         kept = k
         indptr[row] = kept
+        labels_kept += found
+        label_ends[row] = labels_kept
         columns = max(columns, lowest - base)
-    return line - start, row, kept, lines, columns
+    return line - start, row, kept, labels_kept, lines, columns
 
 
 @kernel(types.void(writable(types.uint32)))
@@ -561,7 +594,7 @@ def format_lines(
             if indices[k] < lowest:
                 return line - start, row
             lowest = np.uint64(indices[k]) + np.uint64(1)
-            if at > line:
+            if at > line or label_of.size > 0:
                 put_byte(at, SPACE)
                 at += U(1)
             index = np.uint64(indices[k]) + base

@@ -90,17 +90,18 @@ def _log_loss(scores: Array, targets: Array, weights: Array, loss: str) -> float
 
 
 def _confusion(scores: Array, targets: Array, weights: Array, loss: str) -> Any:
-    """The table of true and predicted classes; of many classes, the largest confusions.
+    """The table of true (lines) and predicted classes; of many classes, the largest confusions.
 
-    These are triples: the true class, the predicted one (numbers), and how many rows.
+    These are triples: the number of the true class, that of the predicted one, and how many rows.
     """
     table = _table(scores, targets, weights)
     if len(table) <= FEW:
-        return table.tolist()
+        return {"table": table.tolist()}
     np.fill_diagonal(table, 0)
     largest = np.argsort(-table, axis=None, kind="stable")[:LARGEST]
     pairs = zip(*np.unravel_index(largest, table.shape), strict=True)
-    return [[int(a), int(b), float(table[a, b])] for a, b in pairs if table[a, b] > 0]
+    found = [[int(a), int(b), float(table[a, b])] for a, b in pairs if table[a, b] > 0]
+    return {"largest": found}
 
 
 def _hamming(scores: Array, targets: Array, weights: Array, loss: str) -> float:

@@ -135,6 +135,19 @@ class LinearProblem(RowProblem):
         """About how large a model file will be."""
         return 4 * self.columns * self.heads.count
 
+    def check_memory(self, shared: int, available: int) -> None:
+        """Refuses to begin where the weights of all heads, with all copies, do not fit."""
+        needed = 2 * shared  # what is kept and returned takes as much again
+        if self.width > 1 and needed > available:
+            weights, count = 4 * self.size / 1e9, self.heads.count
+            raise DataError(
+                f"{self.name}: {count:,} {self.target.kind} x {self.columns:,} columns are "
+                f"{weights:,.2f} GB of weights, and {needed / 1e9:,.2f} GB with all copies; "
+                f"{available / 1e9:,.2f} GB of memory are available. Take fewer columns (leave out "
+                "rare ones, or hash them), or fewer labels at a time, or average=False; if labels "
+                "are quantities, use the task regression"
+            )
+
     def sharing(self) -> tuple[bool, str]:
         """Whether several workers gain by writing to one array of weights, and why."""
         found = sharing(self._given)

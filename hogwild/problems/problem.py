@@ -91,6 +91,9 @@ class Problem(ABC):
         """The work of an epoch, in what takes as long as a non-zero of a linear model."""
         return self.work
 
+    def check_memory(self, shared: int, available: int) -> None:
+        """Refuses to begin where arrays of so many bytes, and what is kept of them, do not fit."""
+
     @abstractmethod
     def shared(self) -> dict[str, tuple[int, Any]]:
         """The arrays that all workers share: length and type by name."""

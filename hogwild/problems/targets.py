@@ -56,6 +56,10 @@ class Target(ABC):
     def predicted(self, scores: npt.NDArray[Any], loss: str) -> npt.NDArray[Any]:
         """What scores say, in the terms of the labels."""
 
+    def chosen(self, scores: npt.NDArray[Any]) -> list[tuple[int, ...]]:
+        """For each row, the numbers of the labels that scores say it has."""
+        raise NotImplementedError(f"{self.name} are not labels")
+
     def about(self) -> dict[str, Any]:
         """What a model file must say of it."""
         return {"target": self.name}
@@ -82,6 +86,10 @@ class TwoClasses(Target):
     def predicted(self, scores: npt.NDArray[Any], loss: str) -> npt.NDArray[Any]:
         """The second label where a score is positive, else the first."""
         return np.asarray(self.labels)[(scores > 0).astype(np.intp)]
+
+    def chosen(self, scores: npt.NDArray[Any]) -> list[tuple[int, ...]]:
+        """The second label where a score is positive, else the first."""
+        return [(int(positive),) for positive in scores > 0]
 
     def about(self) -> dict[str, Any]:
         """What a model file must say of it."""
@@ -116,6 +124,10 @@ class Classes(Target):
         """The label with the highest score."""
         chosen: npt.NDArray[Any] = np.asarray(self.labels)[scores.argmax(axis=1)]
         return chosen
+
+    def chosen(self, scores: npt.NDArray[Any]) -> list[tuple[int, ...]]:
+        """The label with the highest score."""
+        return [(number,) for number in scores.argmax(axis=1).tolist()]
 
     def about(self) -> dict[str, Any]:
         """What a model file must say of it."""
@@ -158,6 +170,10 @@ class SeveralLabels(Classes):
     def predicted(self, scores: npt.NDArray[Any], loss: str) -> npt.NDArray[Any]:
         """A matrix with 1 where a score is positive: the row has the label of that column."""
         return (scores > 0).astype(np.int8)
+
+    def chosen(self, scores: npt.NDArray[Any]) -> list[tuple[int, ...]]:
+        """The labels with positive scores."""
+        return [tuple(np.flatnonzero(row).tolist()) for row in scores > 0]
 
 
 class Numbers(Target):
