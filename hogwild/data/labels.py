@@ -29,12 +29,12 @@ class LabelSets:
 
     def __getitem__(self, chosen: Any) -> "LabelSets":
         """The label sets of some rows, chosen as in a numpy array."""
-        rows = np.arange(len(self))[chosen].astype(np.uint64)
-        sizes = self.starts[rows + np.uint64(1)] - self.starts[rows]
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint64)
-        places = np.arange(int(starts[-1])) - np.repeat(starts[:-1], sizes).astype(np.int64)
-        numbers = self.numbers[places + np.repeat(self.starts[rows], sizes).astype(np.int64)]
-        return LabelSets(starts, numbers, self.names)
+        rows = np.arange(len(self))[chosen]
+        before = self.starts.astype(np.int64)
+        sizes = (before[1:] - before[:-1])[rows]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        moved = np.repeat(before[rows] - starts[:-1], sizes)
+        return LabelSets(starts, self.numbers[np.arange(int(starts[-1])) + moved], self.names)
 
     @property
     def rows(self) -> npt.NDArray[np.int64]:
