@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from hogwild.data.rows import Rows
 from hogwild.kernels import rows as row_kernels
-from hogwild.kernels.evaluate import POINTS, comparer, squared_norm
+from hogwild.kernels.evaluate import squared_norm
 from hogwild.kernels.views import RowView, Span, view
+from hogwild.problems.heads import Heads, zeros_on_a_line
 from hogwild.problems.rate_search import best_rate
 from hogwild.threads import in_shares, side_by_side
 
@@ -26,7 +27,7 @@ FEW_COLUMNS = 1 << 17  # with more, the sample is renumbered to its own columns
 class Options(NamedTuple):
     """What a sample must know of the objective."""
 
-    loss: str
+    heads: Heads
     parameter: float
     l2: float
     weighted: bool
@@ -60,44 +61,46 @@ class Sample:
     ) -> None:
         size = len(rows)
         mean_length = max(1.0, rows.nonzeros / size)
-        most = max(16, int(NONZEROS / mean_length))
+        self._heads = options.heads
+        most = max(16, int(NONZEROS / mean_length / options.heads.effort**0.5))
         picker = np.random.default_rng(options.seed)
         chosen = picker.choice(size, min(size, most), replace=False)
         indptr, indices, values = rows.gather(chosen.astype(np.uint64), threads)
         self._options = options
         self._columns = rows.columns
-        self._used: npt.NDArray[np.uint32] | None = None
-        if rows.columns > FEW_COLUMNS:
+        self._used = np.empty(0, np.uint32)  # where the sample is renumbered, its columns
+        if rows.columns * options.heads.width > FEW_COLUMNS:
             used = _renumbered(indices, rows.columns)
             self._columns = max(1, len(used))
             self._used = np.append(used, np.uint32(rows.columns))  # and the intercept
-        per_row = 1 + options.weighted
-        taken = targets.reshape(-1, per_row)[chosen].ravel()
+        taken = targets.reshape(size, -1)[chosen].ravel()
         self._rows: RowView = view(RowView, indptr[:-1], indptr[1:], indices, values, taken)
         self._size = len(chosen)
-        self._compared = min(self._size, max(TRIED // COMPARED, size // COMPARED))
+        share = int(COMPARED * options.heads.effort)
+        self._compared = min(self._size, max(TRIED // COMPARED, size // share))
 
     def points(self, candidates: Sequence[Candidate], threads: int) -> list[Point]:
         """What is known of some weights; so many threads find it out side by side."""
         weights = [some for some, _ in candidates]
-        if self._used is not None:
-            weights = side_by_side(
-                (partial(np.take, some, self._used) for some in weights), threads
-            )
-        look = partial(self._losses, weights)
+        if len(self._used):
+            weights = side_by_side((partial(self._taken, some) for some in weights), threads)
+        look = partial(self._losses, self._heads, weights)
         losses_of_each = np.concatenate(in_shares(look, self._compared, threads), axis=1)
         norms = [norm for _, norm in candidates]
         return [Point(*point) for point in zip(losses_of_each, norms, strict=True)]
 
-    def _losses(self, weights: Arrays, begin: int, end: int) -> npt.NDArray[np.float64]:
+    def _taken(self, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """The weights of the columns that the sample has."""
+        width = self._heads.width
+        taken = zeros_on_a_line(width * len(self._used)).reshape(-1, width)
+        return np.take(weights.reshape(-1, width), self._used, axis=0, out=taken).reshape(-1)
+
+    def _losses(
+        self, heads: Heads, weights: Arrays, begin: int, end: int
+    ) -> npt.NDArray[np.float64]:
         """The losses of some rows, a line for each of some weights."""
-        points = (*weights, *(POINTS - len(weights)) * [weights[0]])  # the rest is not looked at
-        found = np.empty((len(weights), end - begin))
-        options = self._options
-        compare = comparer(options.loss, options.weighted)
-        span = view(Span, begin, end)
-        compare(self._rows, span, points, len(weights), options.parameter, found.reshape(-1))
-        return found
+        options, span = self._options, view(Span, begin, end)
+        return heads.losses(self._rows, options.weighted, span, weights, options.parameter)
 
     def sure_gain(self, present: Point, other: Point, doubt: float = DOUBT) -> float:
         """By how much the objective is lower at another point, less what may well be chance."""
@@ -130,17 +133,18 @@ class Sample:
         It is that of the last weights or of their mean, whichever is lower: on noisy data the last
         ones alone would call for next to no learning.
         """
-        size = min(self._size, TRIED)
+        size, few = min(self._size, TRIED), self._heads.few()
         # With very few rows, the same ones must do for both
         count, judged = (size // 2, size // 2) if size >= 16 else (size, 0)
         if not hasattr(room, "arrays"):
-            room.arrays = [np.empty(self._columns + 1, np.float32) for _ in range(2)]
+            length = (self._columns + 1) * few.width
+            room.arrays = [zeros_on_a_line(length) for _ in range(2)]
         for array in room.arrays:
             array[:] = 0
         trial(self._rows, np.arange(count, dtype=np.uint32), rate, room.arrays)
-        found = self._losses(room.arrays, judged, size)
-        l2 = self._options.l2
-        penalties = [0.5 * l2 * float(squared_norm(some[:-1])) for some in room.arrays]
+        found = self._losses(few, room.arrays, judged, size)
+        l2, last = self._options.l2, -few.width
+        penalties = [0.5 * l2 * float(squared_norm(some[:last])) for some in room.arrays]
         with np.errstate(all="ignore"):  # where it diverges
             objectives = found.mean(axis=1) + penalties
         return min(value if math.isfinite(value) else math.inf for value in objectives.tolist())

@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.config import Config
-from hogwild.kernels.views import Fetching, Own, RowView, Shape, Stored, task_of, view
+from hogwild.kernels.views import Fetching, RowView, Stored, task_of, view
 from hogwild.loops.trying import trial_loop
-from hogwild.steps.sgd import Plan, sgd
+from hogwild.problems.heads import Heads
+from hogwild.steps.sgd import Plan
 from hogwild.steps.step import Step
 
 PIECES = 16  # that a trial goes in; the mean is over the ends of the later half of them
@@ -21,9 +22,15 @@ class Sgd:
     """What stochastic gradient descent is made of: its step, and the numbers of each epoch."""
 
     def __init__(
-        self, config: Config, weighted: bool, parameter: float, intercept_share: float
+        self,
+        config: Config,
+        heads: Heads,
+        weighted: bool,
+        parameter: float,
+        intercept_share: float,
     ) -> None:
         self._config = config
+        self._heads = heads
         self._weighted = weighted
         self._l2 = float(config.l2 or 0.0)
         self._parameter = parameter
@@ -32,7 +39,7 @@ class Sgd:
     @property
     def step(self) -> Step:
         """The step that loops are compiled for."""
-        return sgd(self._config.loss_name, str(self._config.schedule), self._weighted)
+        return self._heads.step(str(self._config.schedule), self._weighted)
 
     def plan(self, since: float, eta0: float) -> Any:
         """The numbers of a share of an epoch."""
@@ -63,18 +70,12 @@ class Sgd:
         rate: float,
         arrays: Sequence[npt.NDArray[np.float32]],
     ) -> None:
-        """Learns from a few rows at a rate; writes the last weights, and a mean of them."""
+        """Learns a few heads from a few rows; writes the last weights, and a mean of them."""
         weights, mean = arrays
-        intercept = np.zeros(1, np.float32)
+        heads = self._heads.few()
+        intercept = np.zeros(heads.width, np.float32)
         stored = view(Stored, weights, weights, intercept, intercept, weights[:0])
         fetching = view(Fetching, FETCHED, 0, 0)
-        shape, plan = view(Shape, 1, 0, 1), self.plan(0.0, rate)
-        task = task_of(rows, order, scratch(1), shape, plan, fetching)
+        shape, plan = heads.shape(self._weighted), self.plan(0.0, rate)
+        task = task_of(rows, order, heads.scratch(), shape, plan, fetching)
         trial_loop(self.step)(task, stored, PIECES, mean)
-
-
-def scratch(width: int) -> Own:
-    """Scratch for one worker whose step stores so many numbers for a column."""
-    scores, bias = np.zeros(width, np.float32), np.zeros(width, np.float32)
-    own: Own = view(Own, scores, np.zeros(width + 1), bias)
-    return own
