@@ -26,8 +26,9 @@ class Task:
 
 
 TASKS = {
-    "svm": Task("hinge", "linear", ("signs",)),
-    "logistic": Task("logistic", "linear", ("signs",)),
+    "svm": Task("hinge", "linear", ("signs", "classes")),
+    "logistic": Task("logistic", "linear", ("signs", "classes")),
+    "softmax": Task("cross_entropy", "linear", ("classes",)),
     "regression": Task("squared", "linear", ("numbers", "counts")),
     "mf": Task("squared", "factors", ()),
 }
@@ -110,13 +111,15 @@ class Config:
 
     task: str = option(
         "svm",
-        "what to learn: two classes (svm, logistic), numbers (regression), or factors of a matrix "
-        "of ratings (mf); names the loss where --loss does not",
+        "what to learn: classes (svm, logistic; of more than two, each against the rest), classes "
+        "together (softmax), numbers (regression), or factors of a matrix of ratings (mf); names "
+        "the loss where --loss does not",
         choices=task_names,
     )
     loss: str | None = option(
         None,
-        "the loss [hinge for svm, logistic for logistic, squared for regression and mf]",
+        "the loss [hinge for svm, logistic for logistic, cross_entropy for softmax, squared for "
+        "regression and mf]",
         choices=loss_names,
     )
     epsilon: float | None = option(
@@ -199,7 +202,9 @@ class Config:
         choices=strategy_names,
     )
     deterministic: bool = option(
-        False, "learn the same bytes with any number of workers (ordered; for mf, strata)"
+        False,
+        "learn the same bytes with any number of workers (ordered; of many classes, heads; for mf, "
+        "strata)",
     )
     batch: int | None = option(
         None,

@@ -19,9 +19,9 @@ from hogwild.loops.choice import choose
 from hogwild.loops.shared import FEWEST
 from hogwild.loops.strategies import STRATEGIES, Workers
 from hogwild.loops.worker import Learned
-from hogwild.machine import usable_cores
+from hogwild.machine import available_memory, usable_cores
 from hogwild.parallel import pool, processes
-from hogwild.parallel.memory import Arrays, private_arrays
+from hogwild.parallel.memory import Arrays, Wanted, private_arrays, size_of
 from hogwild.parallel.team import Alone, Control, Team, Threads, Tick
 from hogwild.problems.problem import Now, Problem, Share
 from hogwild.trace import Row, Stopwatch
@@ -137,6 +137,7 @@ class Run:
 
     def prepare(self) -> None:
         """Does what comes before there are workers. Ctrl-C ends it at once."""
+        self.problem.check_memory(size_of(self._wanted()), available_memory())
         self.problem.prepare()
         ready(*self._kind.kernels(self.problem))
         self._clock.start()
@@ -171,10 +172,14 @@ class Run:
             self.interrupt.stop = _nothing  # the workers may be at another training soon
             self._team.close()
 
+    def _wanted(self) -> Wanted:
+        """The arrays that all workers share."""
+        return self.problem.shared() | self._kind.arrays(self.problem, self.workers)
+
     def _gather_team(self) -> None:
         """Gets workers and memory."""
         strategy = self._choice.strategy
-        wanted = self.problem.shared() | self._kind.arrays(self.problem, self.workers)
+        wanted = self._wanted()
         self._kind.prepare(self.problem)
         self._own_time = self.workers if self._kind.own_time else 1
         forks = self.config.backend == "process" and processes.available()

@@ -35,7 +35,7 @@ from hogwild.grids import Options
 from hogwild.interrupt import Interrupt
 from hogwild.machine import usable_cores
 from hogwild.paths import PathLike
-from hogwild.problems.metrics import GREATER_IS_BETTER
+from hogwild.problems.metrics import GREATER_IS_BETTER, TABLES
 from hogwild.problems.registry import PROBLEMS
 from hogwild.problems.sets import class_weights, hold_out, strata
 from hogwild.problems.targets import Target, target_for
@@ -230,7 +230,7 @@ class _Search:
         self.interrupt.stop = self._stop
 
     def _checked(self, metric: str) -> str:
-        able = [LOSS, *(name for name in self._target.metrics if name != "confusion")]
+        able = [LOSS, *(name for name in self._target.metrics if name not in TABLES)]
         if metric not in able:
             raise OptionError(f"metric: {metric!r} is not one of {', '.join(able)}")
         return metric
@@ -279,7 +279,7 @@ class _Search:
         return {
             "kind": "search",
             "metric": self._metric,
-            "shown": [LOSS, *(shown.key for shown in self._target.shown)],
+            "shown": [LOSS, *(s.key for s in self._target.shown if s.key in self._target.metrics)],
             "options": compared,
             "folds": self._folds,
             "rows": len(self._rows),
@@ -369,8 +369,8 @@ class _Search:
             counted = 1.0 if held.sample_weight is None else held.sample_weight
             held = held.weighted(weights * counted)
         found = result.model.evaluate(held)
-        metrics = {name: found[name] for name in (LOSS, *self._target.metrics) if name in found}
-        metrics = {name: value for name, value in metrics.items() if not isinstance(value, dict)}
+        names = (LOSS, *(name for name in self._target.metrics if name not in TABLES))
+        metrics = {name: found[name] for name in names}
         last = result.model.about["trace"]["last"]
         seconds = result.trace[-1]["seconds"] if result.trace else 0.0
         return Judged(metrics, last.get("epoch", 0), result.reason, seconds, result.notes)

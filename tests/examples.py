@@ -54,10 +54,10 @@ def plan_of(eta0=0.05, l2=1e-2, since=0.0, share=0.3, parameter=0.0):
 
 def arguments_of(rows, order, plan, stored, span, clock=(0, 1), fetching=FETCHING):
     """What a loop on shared weights takes: `stored` are the weights and the intercept."""
-    own = view(Own, np.zeros(1, np.float32), np.zeros(2), np.zeros(1, np.float32))
     bias = np.zeros(1, np.float32)
+    own = view(Own, bias.copy(), np.zeros(2), bias.copy(), bias.copy())
     weights = view(Stored, stored, stored, bias, bias, stored[:0])
-    shape, ahead = view(Shape, 1, 0, 1), view(Fetching, *fetching)
+    shape, ahead = view(Shape, 1, 0, 1, 1), view(Fetching, *fetching)
     task = task_of(rows, order, own, shape, plan, ahead)
     return task, view(Span, *span), weights, view(Clock, *clock)
 

@@ -177,3 +177,41 @@ def follow(X, y, orders, plan, weights=None):
         totals.append(total)
     w = read(len(y) * len(orders))
     return w[:-1], w[-1] * value_of_b, totals
+
+
+def heads_objective(X, signs, W, b, loss, l2):
+    """l2/2 |W|^2 + mean over the rows of the sum of the losses of all heads.
+
+    W is heads x columns, `signs` rows x heads: 1 for the heads that a row belongs to, else -1. With
+    cross_entropy each row belongs to one: log(sum of exp(scores)) - score of that one.
+    """
+    return l2 / 2 * np.sum(W**2) + np.mean(_head_losses(X @ W.T + b, signs, loss)[0].sum(axis=1))
+
+
+def heads_gradient(X, signs, W, b, loss, l2):
+    """Its derivatives by W and by b."""
+    slopes = _head_losses(X @ W.T + b, signs, loss)[1] / len(signs)
+    return l2 * W + slopes.T @ X, slopes.sum(axis=0)
+
+
+def _head_losses(scores, signs, loss):
+    """Losses and slopes, rows x heads."""
+    if loss != "cross_entropy":
+        return value(loss, scores, signs), slope(loss, scores, signs)
+    logs = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
+    return -logs * (signs > 0), np.exp(logs) - (signs > 0)
+
+
+def learn_heads(X, signs, order, plan, W, b, times):
+    """One step on each of the rows in `order`, as `learn` for all heads: W, b, losses before."""
+    schedule = SCHEDULES[plan.schedule]
+    total = 0.0
+    for row, before, t in zip(order, times[:-1], times[1:], strict=True):
+        now = Numbers(plan.eta0, plan.l2, before, plan.share, plan.parameter)
+        W = schedule.scale(now, t) * W
+        losses, slopes = _head_losses((W @ X[row] + b)[None], signs[row][None], plan.loss)
+        total += losses.sum()
+        rate = schedule.rate(now, t)
+        W = W - rate * slopes.T * X[row]
+        b = b - plan.share * rate * slopes[0]
+    return W, b, total

@@ -12,26 +12,57 @@ if TYPE_CHECKING:
     from hogwild.problems.linear_model import LinearModel
 
 
+# What is printed of what is found, by name
+TITLES = {
+    "error": "error",
+    "top_5_error": "top-5 error",
+    "hamming_loss": "Hamming loss",
+    "subset_accuracy": "all labels right",
+    "macro_f1": "macro F1",
+    "micro_f1": "micro F1",
+    "log_loss": "log loss",
+    "auc": "AUC",
+    "rmse": "RMSE",
+    "mae": "MAE",
+    "r2": "R2",
+    "deviance": "deviance",
+}
+SHARES = ("error", "top_5_error", "hamming_loss", "subset_accuracy")
+# Why a number is missing; others that are missing make no sense for the model, and are left out
+MISSING = {
+    "log_loss": "this loss gives no probabilities",
+    "auc": "rows of one class only",
+    "r2": "all targets are equal",
+}
+MOST = 10  # class errors that are printed
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     add_model(parser)
     parser.add_argument("data", metavar="DATA", help="labelled rows, or ratings")
+    parser.add_argument(
+        "--sample-weight", metavar="FILE", help="weights of the rows of DATA: a number a line"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_columns(parser)
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Prints objective, error, log loss, AUC and confusion counts; of ratings RMSE and MAE."""
+    """Prints the objective, and the metrics of the kind of target."""
     from hogwild.data.files import load
     from hogwild.data.ratings_files import load_ratings
     from hogwild.problems.registry import load_model
+    from hogwild.training import weighted
 
     model = load_model(parsed.model)
     if has_factors(model):
+        refuse(parsed, model, "sample_weight")
         found = model.evaluate(load_ratings(parsed.data, columns=parsed.columns))
     else:
         refuse(parsed, model, "columns")
-        found = model.evaluate(load(parsed.data, index_base=base_of(model)))
+        rows = load(parsed.data, index_base=base_of(model))
+        found = model.evaluate(weighted(rows, parsed.sample_weight))
     if parsed.json:
         print(json.dumps(found))
     elif has_factors(model):
@@ -54,17 +85,48 @@ def _show_ratings(found: dict[str, Any], model: "FactorModel") -> None:
 
 
 def _show(found: dict[str, Any], model: "LinearModel") -> None:
-    log_loss, auc = found["log_loss"], found["auc"]
-    print(f"rows       {found['rows']:,}")
-    print(f"objective  {found['objective']:.6f}   ({model.loss} loss, {model.penalty})")
-    print(f"error      {100 * found['error']:.3f} %")
-    no_odds = "-   (this loss gives no probabilities)"
-    print(f"log loss   {no_odds if log_loss is None else f'{log_loss:.6f}'}")
-    print(f"AUC        {'-   (rows of one class only)' if auc is None else f'{auc:.6f}'}")
-    negative, positive = (plain(label) for label in model.labels)
-    counts = found["confusion"]
-    print(f"\n{'':<14}{'said ' + negative:>14}{'said ' + positive:>14}")
-    for true, name in ((negative, "negative"), (positive, "positive")):
-        other = "positive" if name == "negative" else "negative"
-        said = {name: counts[f"true_{name}"], other: counts[f"false_{other}"]}
-        print(f"{'true ' + true:<14}{said['negative']:>14,}{said['positive']:>14,}")
+    """A line for each number; lists and tables after them."""
+    print(f"rows             {found['rows']:,}")
+    penalty = f"({model.loss} loss, {model.penalty})"
+    print(f"objective        {found['objective']:.6f}   {penalty}")
+    for name, title in TITLES.items():
+        if found.get(name) is not None or (name in found and name in MISSING):
+            print(f"{title:<17}{_value(found, name)}")
+    names = [plain(label) for label in model.labels]
+    if "class_errors" in found:
+        _show_class_errors(found["class_errors"], names)
+    if "confusion" in found:
+        _show_confusion(found["confusion"], names)
+
+
+def _value(found: dict[str, Any], name: str) -> str:
+    value = found[name]
+    if value is None:
+        return f"-   ({MISSING[name]})"
+    return f"{100 * value:.3f} %" if name in SHARES else f"{value:.6f}"
+
+
+def _show_class_errors(errors: list[float | None], names: list[str]) -> None:
+    """The errors of the classes, the largest first."""
+    ranked = sorted(zip(errors, names, strict=True), key=lambda pair: -(pair[0] or 0.0))
+    listed = [f"{name} {100 * error:.2f} %" for error, name in ranked if error is not None]
+    more = f", and {len(listed) - MOST:,} more classes" if len(listed) > MOST else ""
+    print(f"{'class errors':<17}{', '.join(listed[:MOST])}{more}")
+
+
+def _show_confusion(confusion: dict[str, Any], names: list[str]) -> None:
+    """The table of true and predicted classes; of many classes the largest confusions."""
+    if "largest" in confusion:
+        print("\nlargest confusions")
+        for true, predicted, count in confusion["largest"]:
+            print(f"{count:>10,.0f}   {names[true]} predicted as {names[predicted]}")
+        return
+    table = confusion.get("table") or [
+        [confusion["true_negative"], confusion["false_positive"]],
+        [confusion["false_negative"], confusion["true_positive"]],
+    ]
+    print("\nconfusion: a line for each true class, a column for each predicted one")
+    width = max(10, *map(len, names)) + 1
+    print(" " * width + "".join(f"{name:>{width}}" for name in names))
+    for name, counts in zip(names, table, strict=True):
+        print(f"{name:>{width}}" + "".join(f"{count:>{width},.0f}" for count in counts))

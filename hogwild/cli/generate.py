@@ -87,15 +87,30 @@ def _check_outputs(parsed: argparse.Namespace, *names: str) -> None:
 
 
 def _write_rcv1(parsed: argparse.Namespace) -> None:
+    import numpy as np
+
     from hogwild.data.files import save
-    from hogwild.data.synthetic import rcv1
+    from hogwild.data.synthetic import rcv1, rcv1_classes
+    from hogwild.problems.heads_model import HeadsModel
     from hogwild.problems.linear_model import LinearModel
+    from hogwild.problems.targets import Classes, SeveralLabels
 
     _check_outputs(parsed, "output", "weights")
-    rows, weights = rcv1(parsed.rows, parsed.columns, parsed.seed, first_row=parsed.first_row)
+    given = parsed.rows, parsed.columns, parsed.seed
+    model: LinearModel
+    if parsed.classes is None:
+        if parsed.labels is not None:
+            raise OptionError("labels: it needs --classes, how many labels there are")
+        rows, weights = rcv1(*given, first_row=parsed.first_row)
+        model = LinearModel(weights, 0.0, (-1, 1), "hinge", 1)
+    else:
+        many = {"classes": parsed.classes, "labels_per_row": parsed.labels}
+        rows, weights = rcv1_classes(*given, first_row=parsed.first_row, **many)
+        target = (Classes if parsed.labels is None else SeveralLabels)(tuple(range(len(weights))))
+        model = HeadsModel(weights, np.zeros(len(weights), np.float32), target, "hinge", 1)
     save(rows, parsed.output, index_base=1)  # as other programs expect of svmlight files
     if parsed.weights is not None:
-        LinearModel(weights, 0.0, (-1, 1), "hinge", 1).save(parsed.weights)
+        model.save(parsed.weights)
     print(
         f"{parsed.output}: {len(rows):,} rows, {rows.columns:,} columns, "
         f"{rows.nonzeros:,} non-zeros"
@@ -139,6 +154,10 @@ KINDS = {
                 int,
                 "begin at this row of the endless set that the seed names: for test rows that go "
                 "with training rows",
+            ),
+            "classes": Option(None, int, "classes, in place of the labels -1 and 1"),
+            "labels": Option(
+                None, float, "with --classes: any number of labels a row, so many on average"
             ),
             "weights": Option(None, str, "a file for the weights behind the labels, as a model"),
         },

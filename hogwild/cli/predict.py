@@ -25,7 +25,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--score", action="store_true", help="scores instead of labels or probabilities"
     )
     parser.add_argument(
-        "--proba", action="store_true", help="the second label's probability instead of labels"
+        "--proba",
+        action="store_true",
+        help="the second label's probability instead of labels; of more labels, that of each",
     )
     parser.add_argument(
         "--strict", action="store_true", help="refuse pairs of unknown users or items"
@@ -61,12 +63,23 @@ def _of_rows(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
     refuse(parsed, model, "strict", "columns")
     rows = load(parsed.data, index_base=base_of(model), labels=False)
     if parsed.proba:
-        return _lines(model.predict_proba(rows)[:, 1].tolist(), "{:.9g}")
+        found = model.predict_proba(rows)
+        return _numbers(found if model.target.heads > 1 else found[:, 1])
     if parsed.score:
-        return _lines(model.decision_function(rows).tolist(), "{:.9g}")
+        return _numbers(model.decision_function(rows))
+    if not model.labels:
+        return _numbers(model.predict(rows))
     names = [plain(label) for label in model.labels]
-    positive = (model.decision_function(rows) > 0).tolist()
-    return _lines([names[said] for said in positive], "{}")
+    chosen = model.target.chosen(model.decision_function(rows))
+    return _lines([",".join(names[k] for k in numbers) for numbers in chosen], "{}")
+
+
+def _numbers(values: Any) -> Iterator[str]:
+    """A line for each row: a number, or those of all classes with blanks between them."""
+    if values.ndim == 1:
+        return _lines(values.tolist(), "{:.9g}")
+    form = " ".join(["{:.9g}"] * values.shape[1])
+    return _lines([form.format(*row) for row in values.tolist()], "{}")
 
 
 def _lines(values: list[Any], form: str) -> Iterator[str]:

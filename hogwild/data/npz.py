@@ -2,7 +2,9 @@
 
 Read are the matrix formats csr, csc and coo; `data` may be missing where every value is 1, and the
 labels are looked for in the file (`y`, `labels`, `target`, `targets`) and then beside it, as
-`<name>.y.npy` and `<name>.labels.npy`. Without any, `y` is None; training will ask for labels.
+`<name>.y.npy` and `<name>.labels.npy`. Several labels a row are a CSR matrix beside the other one:
+`label_indptr`, `label_indices`, and `label_names` (0, 1, ... where they are missing). Without any,
+`y` is None; training will ask for labels.
 """
 
 from collections.abc import Iterator
@@ -13,7 +15,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.data.given_arrays import INTEGERS, NUMBERS, checked
+from hogwild.data.given_arrays import INTEGERS, NUMBERS, checked, row_pointers
+from hogwild.data.labels import LabelSets
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError
 
@@ -26,6 +29,7 @@ NEEDED = {
     "coo": ("row", "col", "shape"),
 }
 LABELS = ("y", "labels", "target", "targets")
+SETS = "label_indptr", "label_indices", "label_names"
 LABEL_FILES = (".y.npy", ".labels.npy")
 
 LABEL_KINDS = "fiubUS"
@@ -138,7 +142,7 @@ def values_of(arrays: Arrays, count: int) -> npt.NDArray[Any]:
     return arrays.get("data", NUMBERS) if "data" in arrays else np.ones(count, np.float32)
 
 
-def _from_csr(arrays: Arrays, y: npt.NDArray[Any] | None, base: int | None) -> Rows:
+def _from_csr(arrays: Arrays, y: Any, base: int | None) -> Rows:
     rows, columns = shape_of(arrays)
     indptr = arrays.get("indptr", INTEGERS)
     if len(indptr) != rows + 1:
@@ -170,9 +174,11 @@ def converted(arrays: Arrays, kind: str) -> Any:
         raise arrays.damaged(error, f"the {kind} matrix") from error
 
 
-def _labels(arrays: Arrays, path: Path) -> npt.NDArray[Any] | None:
+def _labels(arrays: Arrays, path: Path) -> Any:
     """The labels in the file or beside it, or None."""
     keys = [key for key in LABELS if key in arrays]
+    if SETS[0] in arrays and not keys:
+        return _label_sets(arrays)
     if len(keys) > 1:
         raise DataError(f"{arrays.name}: has {' and '.join(keys)}; keep the one with the labels")
     if keys:
@@ -182,6 +188,18 @@ def _labels(arrays: Arrays, path: Path) -> npt.NDArray[Any] | None:
         if beside.exists():
             return _labels_beside(beside)
     return None
+
+
+def _label_sets(arrays: Arrays) -> LabelSets:
+    """Several labels a row."""
+    name = f"{arrays.name}: the labels"
+    numbers = arrays.get(SETS[1], INTEGERS)
+    starts = row_pointers(arrays.get(SETS[0], INTEGERS), len(numbers), name)
+    most = int(numbers.max()) + 1 if len(numbers) else 0
+    names = arrays.get(SETS[2], LABEL_KINDS) if SETS[2] in arrays else np.arange(most)
+    if len(numbers) and not 0 <= int(numbers.min()) <= most - 1 < len(names):
+        raise DataError(f"{name}: numbers must go from 0 to {len(names) - 1}, as there are names")
+    return LabelSets(starts, numbers, names)
 
 
 def _labels_beside(path: Path) -> npt.NDArray[Any]:
@@ -204,7 +222,9 @@ def write(rows: Rows, file: BinaryIO, *, index_base: int | None) -> None:
     }
     if index_base is not None:
         arrays["index_base"] = np.array(index_base)
-    if rows.y is not None:
+    if isinstance(rows.y, LabelSets):
+        arrays |= dict(zip(SETS, (rows.y.starts, rows.y.numbers, rows.y.names), strict=True))
+    elif rows.y is not None:
         if rows.y.dtype.kind not in LABEL_KINDS:
             raise DataError(
                 f"{rows.name}: labels of the type {rows.y.dtype} cannot be saved; "

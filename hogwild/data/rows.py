@@ -15,6 +15,7 @@ from hogwild.data.given_arrays import (
     row_pointers,
     through_scipy,
 )
+from hogwild.data.labels import LabelSets, unknown_label
 from hogwild.errors import DataError
 from hogwild.fingerprints import first_bad_value
 from hogwild.kernels.rows import gather_rows
@@ -27,7 +28,7 @@ PAGE = 1024  # 4-byte numbers, in the smallest pages of memory
 MOST_COLUMNS = 2**32
 MOST_ROWS = 2**32
 
-Labels = tuple[Any, Any]
+Labels = tuple[Any, ...]
 CSR = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDArray[np.float32]]
 
 
@@ -36,15 +37,16 @@ class Rows:
 
     ``Rows(X, y)`` takes a scipy sparse matrix (or a dense array) and one label per row. Float32
     values and 32-bit indices are used where they lie; only what has another type is copied. The
-    labels may be two values of any kind; the smaller one is the negative class. ``y`` may be
-    left out for data to predict. A row of weight k counts like k copies of it, one of weight 0 like
-    none.
+    labels may be values of any kind; of two, the smaller one is the negative class. A row may have
+    several labels, or none: ``y`` is then a matrix of 0 and 1, or a list of lists or sets. It may
+    be left out for data to predict. A row of weight k counts like k copies of it, one of
+    weight 0 like none.
 
     Attributes:
         indptr, indices, values: the CSR arrays (uint64, uint32, float32), not writeable.
         begins, ends: where each row begins and ends among them; of a `part`, all that there is.
         columns: how many columns there are.
-        y: the labels as they were given, or None.
+        y: the labels as they were given, or None; `LabelSets` where a row may have several.
         sample_weight: the rows' weights (float32), or None where all are 1.
         index_base: 0 or 1: the number that text gave to the first column; None where the data has
             not been text, and the columns simply lie in their places.
@@ -112,7 +114,7 @@ class Rows:
             lambda index, at: _index_error(index, at, columns, self, name),
         )
         self.values = _row_values(values, self, name)
-        self.y = None if y is None else _label_array(y, len(self), name)
+        self.y: Any = None if y is None else _label_array(y, len(self), name)
         self.sample_weight = None
 
     def __len__(self) -> int:
@@ -148,9 +150,11 @@ class Rows:
 
     @cached_property
     def labels(self) -> Labels:
-        """The two labels, the negative class first; an error where there are not just two."""
+        """The different labels in order, of two the negative one first; one alone is an error."""
         if self.y is None:
             raise DataError(f"{self.name} has no labels; training needs one for every row")
+        if isinstance(self.y, LabelSets):
+            return tuple(self.y.names.tolist())
         found = two_values(self.y)
         if len(found) == 2:
             return checked_labels(found)
@@ -161,12 +165,7 @@ class Rows:
                 f"{self.name}: the label is {found[0]} in every row; "
                 "training needs rows of two classes"
             )
-        every = np.unique(self.y)
-        shown = ", ".join(str(v) for v in every[:5]) + (", ..." if len(every) > 5 else "")
-        raise DataError(
-            f"{self.name}: {len(every):,} different labels ({shown}); only two classes can be "
-            "learned for now: train one model per class, with that class against the rest"
-        )
+        return checked_labels(_different(self.y, self.name))
 
     @cached_property
     def frequency(self) -> "Frequency":
@@ -178,28 +177,48 @@ class Rows:
     def targets(self, labels: Labels | None = None) -> npt.NDArray[np.float32]:
         """The labels as float32 -1 and +1, by this data's own two labels or by a model's."""
         negative, positive = self.labels if labels is None else labels
-        if self.y is None:
-            raise DataError(f"{self.name} has no labels")
-        is_positive = self.y == positive
-        unknown = ~(is_positive | (self.y == negative))
+        y = self._single_labels()
+        is_positive = y == positive
+        unknown = ~(is_positive | (y == negative))
         if np.any(unknown):
             row = int(np.argmax(unknown))
-            raise DataError(
-                f"{self.name}: row {row + 1} has the label {self.y[row]}; "
-                f"the model knows {negative} and {positive}"
-            )
+            raise unknown_label(self.name, row, y[row], (negative, positive))
         return np.where(is_positive, np.float32(1), np.float32(-1))
+
+    def classes(self, labels: Labels) -> npt.NDArray[np.float32]:
+        """For each row, the number of its label among these."""
+        y = self._single_labels()
+        names = np.array(labels)
+        order = np.argsort(names)
+        try:
+            places = np.minimum(np.searchsorted(names[order], y), len(names) - 1)
+            unknown = names[order][places] != y
+        except TypeError:  # numbers beside text
+            places, unknown = np.zeros(len(y), np.intp), np.ones(len(y), bool)
+        if np.any(unknown):
+            row = int(np.argmax(unknown))
+            raise unknown_label(self.name, row, y[row], labels)
+        return order[places].astype(np.float32)
+
+    def _single_labels(self) -> npt.NDArray[Any]:
+        if self.y is None:
+            raise DataError(f"{self.name} has no labels")
+        if isinstance(self.y, LabelSets):
+            raise DataError(
+                f"{self.name} has several labels in a row, and the model knows one for each: train "
+                "it on such rows, or give one label a row"
+            )
+        return np.asarray(self.y)
 
     def numbers(self) -> npt.NDArray[np.float32]:
         """The labels as numbers, for regression."""
         if self.y is None:
             raise DataError(f"{self.name} has no targets; regression needs a number for every row")
-        if self.y.dtype.kind not in "fiub":
-            raise DataError(
-                f"{self.name}: the targets are {self.y.dtype}; regression needs numbers"
-            )
+        y = self._single_labels()
+        if y.dtype.kind not in "fiub":
+            raise DataError(f"{self.name}: the targets are {y.dtype}; regression needs numbers")
         with np.errstate(over="ignore"):
-            numbers = self.y.astype(np.float32)
+            numbers = y.astype(np.float32)
         if not np.all(np.isfinite(numbers)):
             row = int(np.argmin(np.isfinite(numbers)))
             raise DataError(
@@ -236,6 +255,13 @@ class Rows:
         before = np.cumsum(self.ends - self.begins)
         count = int(np.searchsorted(before, most)) + 1
         return self.gather(np.arange(min(count, len(self)), dtype=np.uint64))[2][:most]
+
+    def labelled(self, y: Any) -> "Rows":
+        """The same rows, with these labels; the arrays are shared."""
+        rows = copy(self)
+        rows.__dict__.pop("labels", None)  # of the old ones, where they were asked for
+        rows.y = None if y is None else _label_array(y, len(self), self.name)
+        return rows
 
     def take(self, chosen: npt.NDArray[Any]) -> "Rows":
         """A copy of the rows with these numbers, in this order."""
@@ -303,16 +329,27 @@ def check_same_base(rows: Rows, base: int | None, other: str) -> None:
 
 
 def checked_labels(labels: Any) -> Labels:
-    """Two different labels that a model file can hold: numbers, text, or True and False."""
+    """Different labels that a model file can hold: numbers, text, or True and False."""
     plain = tuple(label.item() if isinstance(label, np.generic) else label for label in labels)
     for label in plain:
         if not isinstance(label, bool | int | float | str):
             raise DataError(
                 f"a label is {label!r}, a {type(label).__name__}; labels must be numbers or text"
             )
-    if len(plain) != 2 or plain[0] == plain[1]:
-        raise DataError(f"labels must be two different values, not {list(plain)}")
-    return plain[0], plain[1]
+    if len(plain) < 2 or len(set(plain)) < len(plain):
+        raise DataError(f"labels must be two or more different values, not {list(plain)}")
+    return plain
+
+
+def _different(y: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """The different labels, in order."""
+    try:
+        return np.unique(y)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in y})
+        raise DataError(
+            f"{name}: labels of several kinds ({', '.join(kinds)}): make them all numbers or text"
+        ) from None
 
 
 def two_values(y: npt.NDArray[Any]) -> list[Any]:
@@ -402,7 +439,12 @@ def _weights(given: Any, rows: int, name: str) -> npt.NDArray[np.float32] | None
     return frozen
 
 
-def _label_array(y: Any, rows: int, name: str) -> npt.NDArray[Any]:
+def _label_array(y: Any, rows: int, name: str) -> Any:
+    sets = LabelSets.of(y, rows, name)
+    if sets is not None:
+        if len(sets) != rows:
+            raise DataError(f"{name}: {rows} rows need {rows} sets of labels, not {len(sets)}")
+        return sets
     array = np.asarray(y)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.data.labels import LabelSets
 from hogwild.data.rows import Rows
 from hogwild.kernels.primitives import random_below, random_word
 from hogwild.kernels.statistics import (
@@ -264,11 +265,14 @@ def _range(values: npt.NDArray[np.float32]) -> tuple[float, float]:
     return (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
 
 
-def _labels(y: npt.NDArray[Any] | None) -> tuple[tuple[tuple[Any, int], ...], int]:
+def _labels(y: Any) -> tuple[tuple[tuple[Any, int], ...], int]:
     """The most frequent labels with their counts, and how many different ones there are."""
     if y is None:
         return (), 0
-    found, counts = np.unique(y, return_counts=True)
+    if isinstance(y, LabelSets):
+        found, counts = y.names, y.counts()
+    else:
+        found, counts = np.unique(y, return_counts=True)
     first = np.argsort(-counts, kind="stable")[:MOST_LABELS]
     return tuple((found[i].item(), int(counts[i])) for i in first), len(found)
 

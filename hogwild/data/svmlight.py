@@ -1,16 +1,21 @@
 """svmlight text: a row a line, `label index:value index:value ... # comment`.
 
+In a file of several labels a row they have commas between them, as LIBSVM writes them; a row
+without any begins with a blank.
+
 A compiled kernel parses blocks of lines. What it does not understand is parsed here once more, by
 regular expressions: a number that is hard to round, or a mistake, which gets its message here.
 """
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.data.labels import LabelSets
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError
 from hogwild.kernels.text import (
@@ -94,9 +99,12 @@ class _Lines:
         self.base = 0 if index_base == 0 else 1
         self.needs_labels = labels
         self.labelled = True
+        self.several = False  # labels in some row, as a comma or a leading blank says
+        self.unlabelled: DataError | None = None  # an error, unless rows may have several labels
         self.part_read = 0.0
-        self.line = self.rows = self.nonzeros = self.columns = 0
+        self.line = self.rows = self.nonzeros = self.labels = self.columns = 0
         self.indptr = np.zeros(1, np.uint64)
+        self.label_ends = np.zeros(1, np.uint64)
         self.y = np.empty(0, np.float64)
         self.indices = np.empty(0, np.uint32)
         self.values = np.empty(0, np.float32)
@@ -119,8 +127,11 @@ class _Lines:
         """What was read, in arrays of just the right length."""
         if self.rows == 0:
             raise DataError(f"{self.name}: there are no rows in it; expected lines like 1 3:0.5")
-        self.indptr.resize(self.rows + 1, refcheck=False)
-        self.y.resize(self.rows, refcheck=False)
+        if self.unlabelled and not self.several:
+            raise self.unlabelled
+        for array in (self.indptr, self.label_ends):
+            array.resize(self.rows + 1, refcheck=False)
+        self.y.resize(self.labels, refcheck=False)
         self.indices.resize(self.nonzeros, refcheck=False)
         self.values.resize(self.nonzeros, refcheck=False)
         return Rows.from_arrays(
@@ -128,17 +139,26 @@ class _Lines:
             self.indices,
             self.values,
             self.columns,
-            self.y if self.labelled else None,
+            self._all_labels(),
             index_base=self.base,
             name=self.name,
         )
+
+    def _all_labels(self) -> Any:
+        if not self.labelled or (self.labels == 0 and not self.needs_labels):
+            return None
+        if not self.several:
+            return self.y
+        names, numbers = np.unique(self.y, return_inverse=True)
+        return LabelSets(self.label_ends, numbers, names)
 
     def _make_room(self, size: int) -> None:
         """Makes the arrays hold a block's worth more, at the least: `1` and `1:1` are shortest."""
         rows = self.rows + size // 2 + 1
         nonzeros = self.nonzeros + size // 4 + 1
         self.indptr = self._room(self.indptr, self.rows + 1, rows + 1)
-        self.y = self._room(self.y, self.rows, rows)
+        self.label_ends = self._room(self.label_ends, self.rows + 1, rows + 1)
+        self.y = self._room(self.y, self.labels, self.labels + size // 2 + 1)
         self.indices = self._room(self.indices, self.nonzeros, nonzeros)
         self.values = self._room(self.values, self.nonzeros, nonzeros)
 
@@ -157,10 +177,10 @@ class _Lines:
 
     def _parse(self, array: npt.NDArray[np.uint8], at: int, size: int) -> int:
         """Adds the rows up to the first line that the kernel does not understand; where it is."""
-        arrays = self.indptr, self.indices, self.values, self.y
-        known = self.rows, self.nonzeros
-        stopped, self.rows, self.nonzeros, lines, columns = parse_lines(
-            array, at, size, self.base, self.labelled, arrays, known
+        arrays = self.indptr, self.indices, self.values, self.label_ends, self.y
+        known = self.rows, self.nonzeros, self.labels
+        stopped, self.rows, self.nonzeros, self.labels, lines, columns = parse_lines(
+            array, at, size, self.base, self.labelled, self.several, arrays, known
         )
         self.line += lines
         self.columns = max(self.columns, columns)
@@ -173,8 +193,8 @@ class _Lines:
                 f"{self.name}: is not svmlight text but binary (line {line.number} has a zero byte)"
             )
         tokens = line.tokens()
-        label = line.label(tokens.pop(0)) if tokens and b":" not in tokens[0][0] else None
-        self._check_label(line, label)
+        labels = line.labels(tokens.pop(0)) if tokens and b":" not in tokens[0][0] else []
+        self._check_labels(line, labels)
         indices: list[int] = []
         values: list[float] = []
         for token in tokens:
@@ -186,23 +206,28 @@ class _Lines:
             indices.append(index)
             values.append(value)
         self.line += 1
-        self._add(label, indices, values)
+        self._add(labels, indices, values)
 
-    def _check_label(self, line: "_Line", label: float | None) -> None:
-        if label is None and self.needs_labels:
-            line.fail(
-                line.tokens()[0],
+    def _check_labels(self, line: "_Line", labels: list[float]) -> None:
+        """One label; or any number of them, if some line has several."""
+        self.several |= len(labels) > 1 or (not labels and line.text[:1] in b" \t")
+        problem: tuple[str, str] | None = None
+        if not labels and self.needs_labels:
+            problem = (
                 "is a feature, but a label must come first",
                 "label index:value ...; data without labels can be read to predict (labels=False)",
             )
-        if self.rows == 0:
-            self.labelled = label is not None
-        elif self.labelled != (label is not None):
-            line.fail(
-                line.tokens()[0],
+        elif self.rows and self.labelled != bool(labels):
+            problem = (
                 "begins a line without a label" if self.labelled else "is a label",
                 "labels in all lines, as in those above, or in none",
             )
+        if self.rows == 0:
+            self.labelled = bool(labels) or self.several or self.needs_labels
+        if problem and not self.labelled:
+            line.fail(line.tokens()[0], *problem)
+        if problem and not self.unlabelled:
+            self.unlabelled = line.error(line.tokens()[0], *problem)
 
     def _found_zero(self, line: "_Line", token: "_Token") -> None:
         """The index 0 where columns have counted from 1 so far."""
@@ -216,17 +241,18 @@ class _Lines:
         self.columns += self.columns > 0
         self.base = 0
 
-    def _add(self, label: float | None, indices: list[int], values: list[float]) -> None:
+    def _add(self, labels: list[float], indices: list[int], values: list[float]) -> None:
         end = self.nonzeros + len(indices)
         self.indices[self.nonzeros : end] = np.array(indices, np.int64) - self.base
         self.values[self.nonzeros : end] = values
-        if label is not None:
-            self.y[self.rows] = label
+        self.y[self.labels : self.labels + len(labels)] = labels
+        self.labels += len(labels)
         if indices:
             self.columns = max(self.columns, indices[-1] - self.base + 1)
         self.rows += 1
         self.nonzeros = end
         self.indptr[self.rows] = end
+        self.label_ends[self.rows] = self.labels
 
 
 def _not_ascending(index: int, before: int) -> tuple[str, str]:
@@ -253,17 +279,26 @@ class _Line(NamedTuple):
 
     def fail(self, token: _Token, reason: str, expected: str) -> NoReturn:
         """Raises what is wrong with a token."""
+        raise self.error(token, reason, expected)
+
+    def error(self, token: _Token, reason: str, expected: str) -> DataError:
+        """What is wrong with a token."""
         text, at = token
         column = len(self.text[:at].decode("utf-8", "replace")) + 1
         shown = ascii(text[:40].decode("utf-8", "replace")) + ("..." if len(text) > 40 else "")
-        raise DataError(
+        return DataError(
             f"{self.name}: line {self.number}, column {column}: {shown} {reason}; "
             f"expected {expected}"
         )
 
-    def label(self, token: _Token) -> float:
-        """The label that a token is."""
-        return self._number(token, "a label", np.inf, "1.8e308")
+    def labels(self, token: _Token) -> list[float]:
+        """The labels that a token is, with commas between them."""
+        text, at = token
+        found = []
+        for part in text.split(b","):
+            found.append(self._number((part, at), "a label", np.inf, "1.8e308"))
+            at += len(part) + 1
+        return found
 
     def feature(self, token: _Token) -> tuple[int, float]:
         """The index and the value that a token holds."""
@@ -335,9 +370,12 @@ def _lines_of(rows: Rows, begin: int, end: int, index_base: int) -> memoryview:
 
 def _check_not_blank(rows: Rows, begin: int, end: int) -> None:
     """Refuses rows that would be blank lines, which readers skip."""
-    if rows.y is not None:
+    several = isinstance(rows.y, LabelSets)
+    if rows.y is not None and not several:
         return
     empty = rows.indptr[begin + 1 : end + 1] == rows.indptr[begin:end]
+    if several:
+        empty &= rows.y.starts[begin + 1 : end + 1] == rows.y.starts[begin:end]
     if np.any(empty):
         row = begin + int(np.argmax(empty)) + 1
         raise DataError(
@@ -352,13 +390,23 @@ def _label_texts(
     """The texts of the rows' labels one after the other, their ends, and which row has which."""
     if rows.y is None:
         return np.empty(0, np.uint8), np.zeros(1, np.uint64), np.empty(0, np.uint64)
-    if rows.y.dtype.kind not in "fiub":
+    sets = rows.y if isinstance(rows.y, LabelSets) else None
+    kind = (rows.y if sets is None else sets.names).dtype
+    if kind.kind not in "fiub":
         raise DataError(
-            f"{rows.name}: labels of the type {rows.y.dtype} cannot be written as svmlight text; "
+            f"{rows.name}: labels of the type {kind} cannot be written as svmlight text; "
             "replace them by numbers, or save as .npz"
         )
-    different, which = np.unique(rows.y[begin:end], return_inverse=True)
-    texts = [_label_text(label.item()) for label in different]
+    if sets is not None:
+        names = [_label_text(label) for label in sets.names.tolist()]
+        starts = sets.starts[begin : end + 1].tolist()
+        numbers = sets.numbers[starts[0] : starts[-1]].tolist()
+        places = [(a - starts[0], b - starts[0]) for a, b in pairwise(starts)]
+        texts = [b",".join(names[k] for k in numbers[a:b]) for a, b in places]
+        which = np.arange(len(texts))
+    else:
+        different, which = np.unique(rows.y[begin:end], return_inverse=True)
+        texts = [_label_text(label.item()) for label in different]
     ends = np.cumsum([0, *map(len, texts)], dtype=np.uint64)
     return np.frombuffer(b"".join(texts), np.uint8), ends, which.astype(np.uint64)
 

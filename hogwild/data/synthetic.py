@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from hogwild.data.rows import Rows
 from hogwild.errors import OptionError
@@ -90,6 +90,51 @@ def rcv1(
     text.draw(first_row, text.spread(noise), (indptr, indices, values, y))
     name = f"synthetic RCV1 (seed {seed})"
     return Rows.from_arrays(indptr, indices, values, columns, y, name=name), text.weights
+
+
+def rcv1_classes(
+    rows: int = 200_000,
+    columns: int = 47_236,
+    seed: int = 0,
+    *,
+    classes: int,
+    labels_per_row: float | None = None,
+    noise: float = 0.06,
+    first_row: int = 0,
+    nonzeros: int = 77,
+) -> tuple[Rows, Floats]:
+    """Draws the rows of `rcv1` with one of several classes, or with several labels each.
+
+    The weights of each class are planted as those of `rcv1`, and a row's score for a class has a
+    standard deviation of about 1; `noise` is that of what is added to it. The class of a row is
+    the one with the highest sum. With `labels_per_row` a row has every label whose sum is high
+    enough: so many labels, on average.
+
+    Returns:
+        The rows, and the planted weights, classes x columns.
+    """
+    problems = whole_number_problems({"classes": classes}, {"classes": (2, 1 << 20)})
+    if labels_per_row is not None and not 0 < labels_per_row < classes:
+        problems.append(f"labels is {labels_per_row!r}; it must be above 0 and below {classes:,}")
+    if problems:
+        raise OptionError("\n".join(problems))
+    given, _ = rcv1(rows, columns, seed, nonzeros=nonzeros, first_row=first_row)
+    pilot, _ = rcv1(PILOT, columns, seed, nonzeros=nonzeros)
+    matrix, few = given.to_scipy(), pilot.to_scipy()
+    heat_key, classes_key = random_word(seed, np.array([1, 7], np.uint64))
+    column_of = columns_by_heat(heat_key, columns)
+    weights = np.empty((classes, columns), np.float32)
+    sums = np.empty((rows, classes), np.float32)
+    places = np.arange(first_row, first_row + rows, dtype=np.uint64)
+    for number, key in enumerate(random_word(classes_key, np.arange(classes, dtype=np.uint64))):
+        planted = _planted_weights(key, column_of)
+        weights[number] = planted / np.std(few @ planted)
+        added = normal(random_word(key ^ np.uint64(1), places))
+        sums[:, number] = matrix @ weights[number] + noise * added
+    y: Any = sums.argmax(axis=1)
+    if labels_per_row is not None:
+        y = sums > ndtri(1 - labels_per_row / classes)
+    return given.labelled(y), weights
 
 
 class _Text:

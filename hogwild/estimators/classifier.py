@@ -6,13 +6,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
+from hogwild.data.labels import LabelSets
 from hogwild.data.rows import Rows, two_values
 from hogwild.errors import DataError
 from hogwild.estimators.linear import LinearEstimator
 from hogwild.estimators.parameters import loss_of
-from hogwild.problems.losses import LOSSES
+from hogwild.problems.losses import CLASSES, LABELS, LOSSES
 
 
 def _gives_probabilities(classifier: Any) -> bool:
@@ -28,12 +29,15 @@ def _gives_probabilities(classifier: Any) -> bool:
 class HogwildClassifier(ClassifierMixin, LinearEstimator):
     """Linear classifier trained by stochastic gradient descent on several cores.
 
+    More than two classes are learned each against the rest, or together with cross_entropy. If y is
+    an indicator matrix, rows may have several labels.
+
     X may be a dense array, a sparse matrix or array, a data frame, or `hogwild.Rows` with labels
     (leave out y). Float32 CSR data is used without a copy.
 
     Args:
         loss: hinge (linear SVM), squared_hinge, logistic (or log_loss), squared (or
-            squared_error), modified_huber, exponential, perceptron.
+            squared_error), modified_huber, exponential, perceptron, cross_entropy (softmax).
         alpha: strength of the penalty.
         penalty: l2 (alpha/2 * |w|^2), l1 (alpha * |w|_1), elasticnet (both), or None.
         l1_ratio: share of l1 in the penalty elasticnet.
@@ -51,8 +55,8 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         schedule, eta0, average, strategy, backend: as in `hogwild.Config`.
 
     Attributes:
-        coef_: the weights, float32, of shape (1, features), or (classes, features).
-        intercept_: the intercepts, of shape (1,), or (classes,).
+        coef_: the weights, float32, of shape (classes, features); of two classes (1, features).
+        intercept_: the intercepts, of shape (classes,); of two classes (1,).
         classes_: the labels, in order.
         n_features_in_, feature_names_in_: the features that were learned from.
         n_iter_: epochs done.
@@ -122,28 +126,59 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
 
     def _fit(self, rows: Rows, new: bool, epochs: int, classes: Any) -> "HogwildClassifier":
         given = None if classes is None else np.unique(np.asarray(classes))
+        several = isinstance(rows.y, LabelSets)
         if new:
-            self.classes_ = _two(_labels_of(rows) if given is None else given)
+            self.classes_ = _checked(_labels_of(rows) if given is None else given, several)
+        elif several != self._labels_are_several:
+            has, had = ("several labels", "one") if several else ("one label", "several")
+            raise ValueError(f"y: {has} a row, but the model was trained for {had}")
         elif given is not None and not np.array_equal(given, self.classes_):
             raise ValueError(
                 f"classes: {given.tolist()}, but the model was trained for "
                 f"{self.classes_.tolist()}; use a new estimator"
             )
+        task = "softmax" if self._is_softmax else "svm"
         labels = tuple(self.classes_.tolist())
-        self._train(rows, new, epochs, task="svm", labels=labels, class_weight=self.class_weight)
+        self._train(rows, new, epochs, task=task, labels=labels, class_weight=self.class_weight)
         return self
 
-    def _coefficients(self, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        return np.atleast_2d(weights)
+    @property
+    def _is_softmax(self) -> bool:
+        loss = LOSSES.get(loss_of(self))
+        return loss is not None and loss.kinds == (CLASSES,)
+
+    @property
+    def _labels_are_several(self) -> bool:
+        return self.model_.target.kind == LABELS
+
+    @property
+    def _is_difference(self) -> bool:
+        """Whether two classes have a score each: scikit-learn wants one, their difference."""
+        return self.model_.target.kind == CLASSES and len(self.classes_) == 2
+
+    def _has_several(self, y: Any) -> bool:
+        try:
+            return y is not None and type_of_target(y) == "multilabel-indicator"
+        except (TypeError, ValueError):  # labels of odd kinds, of which `Rows` says what is wrong
+            return False
+
+    def _show(self) -> None:
+        self.coef_ = np.atleast_2d(self.model_.weights)
+        self.intercept_ = np.atleast_1d(np.asarray(self.model_.intercept))
+        if self._is_difference:
+            self.coef_, self.intercept_ = np.diff(self.coef_, axis=0), np.diff(self.intercept_)
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
         """The score of each row, positive for the second class; of many classes, one for each."""
         rows = self._scored(X)
-        return self.model_.decision_function(rows)
+        scores = self.model_.decision_function(rows)
+        return np.diff(scores)[:, 0] if self._is_difference else scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of each row."""
+        """The class of each row; where rows may have several labels, an indicator matrix."""
         scores = self.decision_function(X)
+        if self._labels_are_several:
+            return (scores > 0).astype(np.intp)
         chosen = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[chosen.astype(np.intp)])
 
@@ -161,7 +196,7 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_label = not self._is_softmax
         return tags
 
 
@@ -169,6 +204,8 @@ def _labels_of(rows: Rows) -> npt.NDArray[Any]:
     """The different labels, in order."""
     if rows.y is None:
         raise DataError(f"{rows.name} has no labels; a classifier needs one for every row")
+    if isinstance(rows.y, LabelSets):
+        return rows.y.names
     found = two_values(rows.y)
     if len(found) > 2:
         check_classification_targets(rows.y)
@@ -176,11 +213,10 @@ def _labels_of(rows: Rows) -> npt.NDArray[Any]:
     return np.array(found, dtype=rows.y.dtype)
 
 
-def _two(classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    if len(classes) != 2:
-        count = "one class" if len(classes) == 1 else f"{len(classes)} classes"
+def _checked(classes: npt.NDArray[Any], several: bool) -> npt.NDArray[Any]:
+    if len(classes) < 2 and not several:
         raise DataError(
-            f"Only binary classification is supported: there must be two classes, not {count}: "
-            f"{classes[:5].tolist()}. OneVsRestClassifier makes one of many classes"
+            f"there must be two classes or more, not one class: {classes.tolist()}; give rows of "
+            "another class, too"
         )
     return classes

@@ -3,8 +3,6 @@
 from abc import abstractmethod
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -41,8 +39,13 @@ class LinearEstimator(BaseEstimator):
             accept_sparse="csr",
             ensure_all_finite=False,  # `Rows` looks, in a pass that it needs anyway
             y_numeric=self.y_numeric,
+            multi_output=self._has_several(y),
         )
         return Rows(X, y, sample_weight=sample_weight, name="X")
+
+    def _has_several(self, y: Any) -> bool:
+        """Whether rows have several targets each."""
+        return False
 
     def _forget(self) -> None:
         """No model is left whose features are not those of the last `fit`, even if that fails."""
@@ -73,14 +76,13 @@ class LinearEstimator(BaseEstimator):
         self.model_: LinearModel = result.model
         self.history_: list[Row] = history + result.trace
         self.n_iter_ = len(self.history_)
-        self.intercept_ = np.atleast_1d(np.asarray(self.model_.intercept))
-        self.coef_ = self._coefficients(self.model_.weights)
+        self._show()
         if result.reason == "interrupted":
             raise KeyboardInterrupt  # what was learned so far is in place
 
     @abstractmethod
-    def _coefficients(self, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """The weights in the shape of `coef_`."""
+    def _show(self) -> None:
+        """Sets `coef_` and `intercept_` to what the model has."""
 
     def _scored(self, X: Any) -> Rows:
         """Rows to score, with the features that were learned from."""

@@ -89,8 +89,8 @@ class HogwildRegressor(RegressorMixin, LinearEstimator):
         self._train(self._rows(X, y, sample_weight, new), new, epochs, task="regression", **own)
         return self
 
-    def _coefficients(self, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        return weights
+    def _show(self) -> None:
+        self.coef_, self.intercept_ = self.model_.weights, np.atleast_1d(self.model_.intercept)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The expected target of each row."""

@@ -7,7 +7,7 @@ from numba import types
 
 from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.primitives import U, readonly
-from hogwild.kernels.views import FLOATS, UINT, Span, type_of
+from hogwild.kernels.views import FLOATS, UINT, Shape, Span, type_of
 
 
 @inline
@@ -27,6 +27,17 @@ def add_scaled(weights: Any, scale: Any, keep: Any, scaled: Any, sums: Any) -> N
     """sums <- keep * sums + scale * weights; beyond the first `scaled` of them, scale is 1."""
     add_times(weights[:scaled], scale, keep, sums[:scaled])
     add_times(weights[scaled:], np.float32(1), keep, sums[scaled:])
+
+
+@kernel(types.void(FLOATS, types.float32, types.float32, type_of(Shape), UINT, FLOATS))
+def add_groups(weights: Any, scale: Any, keep: Any, shape: Any, columns: Any, sums: Any) -> None:
+    """The same for some heads of each column; their intercepts come after the last column."""
+    for column in range(U(0), columns + U(1)):
+        factor = scale if column < columns else np.float32(1)
+        begin, end = shape.width * column + shape.first, shape.width * column + shape.end
+        for k in range(begin, end):
+            before = keep * sums[k] if keep > np.float32(0) else np.float32(0)
+            sums[k] = before + factor * weights[k]
 
 
 @kernel(

@@ -73,6 +73,16 @@ def prefetch(typing_context, array, index):  # type: ignore[no-untyped-def]
     return types.void(array, types.uintp), emit
 
 
+@operation(lambda number: np.float32(number).view(np.uint32))
+def bits_of(typing_context, number):  # type: ignore[no-untyped-def]
+    """The 32 bits of a float32, as they are."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.bitcast(arguments[0], ir.IntType(32))
+
+    return types.uint32(types.float32), emit
+
+
 @operation(lambda word: (int(word) & -int(word)).bit_length() - 1 if word else 64)
 def trailing_zeros(typing_context, word):  # type: ignore[no-untyped-def]
     """How many bits lie below the lowest bit that is set; 64 if none is."""

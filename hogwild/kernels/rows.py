@@ -84,10 +84,11 @@ def fetch_ahead(rows: Any, order: Any, i: Any, fetching: Any, targets: Any) -> N
 
 
 @inline
-def fetch_weights(rows: Any, row: Any, weights: Any, width: Any) -> None:
-    """Asks for the first of the numbers that are stored for each of a row's columns."""
+def fetch_weights(rows: Any, row: Any, weights: Any, width: Any, first: Any, end: Any) -> None:
+    """Asks for the numbers from `first` to `end` that are stored for each of a row's columns."""
     for k in range(U(rows.begins[row]), U(rows.ends[row])):
-        prefetch(weights, width * U(rows.columns[k]))
+        for place in range(first, end, LINE):
+            prefetch(weights, width * U(rows.columns[k]) + place)
 
 
 @kernel(

@@ -1,4 +1,8 @@
-"""What a row's target is, and its weight where rows have weights."""
+"""What a row's target is, and its weight where rows have weights.
+
+Of several heads, a row's target is the number of its class, or a bit for each head; the row's
+weight comes after it.
+"""
 
 from functools import cache
 from typing import Any
@@ -6,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from hogwild.kernels.compile import inline
-from hogwild.kernels.primitives import U
+from hogwild.kernels.primitives import U, bits_of, trailing_zeros
+
+WORD = U(32)  # labels to a number of a row's targets, a bit each
 
 
 @cache
@@ -26,3 +32,47 @@ def target_of(weighted: bool) -> Any:
         return np.float64(rows.targets[row]), 1.0
 
     return target_alone
+
+
+@cache
+def weight_of(weighted: bool) -> Any:
+    """(rows, row, shape) -> the weight of a row of several heads."""
+    if weighted:
+
+        @inline
+        def last(rows: Any, row: Any, shape: Any) -> Any:
+            return np.float64(rows.targets[shape.targets * (row + U(1)) - U(1)])
+
+        return last
+
+    @inline
+    def one(rows: Any, row: Any, shape: Any) -> Any:
+        return 1.0
+
+    return one
+
+
+@inline
+def class_of(rows: Any, row: Any, shape: Any) -> Any:
+    """The number of a row's class."""
+    return U(rows.targets[shape.targets * row])
+
+
+@inline
+def mark_class(rows: Any, row: Any, shape: Any, sign: Any, signs: Any) -> None:
+    """Writes a sign for the head of a row's class, if it is one of those that are learned."""
+    head = class_of(rows, row, shape)
+    if head >= shape.first and head < shape.end:
+        signs[head] = sign
+
+
+@inline
+def mark_labels(rows: Any, row: Any, shape: Any, sign: Any, signs: Any) -> None:
+    """Writes a sign for the heads of a row's labels, as far as they are learned."""
+    for word in range(shape.first // WORD, (shape.end + WORD - U(1)) // WORD):
+        left = np.uint64(bits_of(rows.targets[shape.targets * row + word]))
+        while left != np.uint64(0):
+            head = WORD * word + U(trailing_zeros(left))
+            left &= left - np.uint64(1)
+            if head >= shape.first and head < shape.end:
+                signs[head] = sign

@@ -22,7 +22,7 @@ from hogwild.kernels.compile import hot, inline, kernel
 from hogwild.kernels.primitives import U, readonly, trailing_zeros, writable
 
 PADDING = 16
-TAB, NEWLINE, RETURN, SPACE, COMMENT, PLUS, MINUS, POINT, COLON = b"\t\n\r #+-.:"
+TAB, NEWLINE, RETURN, SPACE, COMMENT, PLUS, MINUS, POINT, COLON, COMMA = b"\t\n\r #+-.:,"
 ZERO = ord("0")
 SMALL_E = ord("e")
 DIGITS = np.uint64(0x3030303030303030)
@@ -333,40 +333,73 @@ def after_line(at: Any) -> Any:
     return at + U(1) if byte_at(at) == NEWLINE else U(0)
 
 
+@hot
+def labels_at(begin: Any, several: Any, y: Any, place: Any) -> Any:
+    """Labels with commas between them, from y[place] on: where they end, and how many there are.
+
+    0 where they are none. With `several`, a line may have none.
+    """
+    at, count = begin, U(0)
+    while True:
+        label, behind = number(at)
+        if behind == U(0) or not np.isfinite(label):
+            return U(0), count
+        if several and count == U(0) and byte_at(behind) == COLON:
+            return begin, count
+        y[place + count] = label
+        count += U(1)
+        if byte_at(behind) != COMMA:
+            return behind if byte_at(behind) <= SPACE else U(0), count
+        if not several:
+            return U(0), count
+        at = behind + U(1)
+
+
 @kernel(
-    types.UniTuple(types.uint64, 5)(
+    types.UniTuple(types.uint64, 6)(
         readonly(types.uint8),
         types.uint64,
         types.uint64,
         types.uint64,
+        types.boolean,
         types.boolean,
         types.Tuple(
             (
                 writable(types.uint64),
                 writable(types.uint32),
                 writable(types.float32),
+                writable(types.uint64),
                 writable(types.float64),
             )
         ),
-        types.UniTuple(types.uint64, 2),
+        types.UniTuple(types.uint64, 3),
     ),
     fast=False,
 )
 def parse_lines(
-    text: Any, begin: Any, end: Any, base: Any, labelled: Any, arrays: Any, known: Any
+    text: Any,
+    begin: Any,
+    end: Any,
+    base: Any,
+    labelled: Any,
+    several: Any,
+    arrays: Any,
+    known: Any,
 ) -> Any:
     """Parses the lines text[begin:end], and stops before one that is wrong or too hard to read.
 
-    Appends to arrays (indptr, indices, values, labels) that have room enough, and hold so many
-    known rows and non-zeros. Returns where it stopped, how many rows and non-zeros there are now,
-    how many lines it passed, and how many columns they need.
+    Appends to arrays (indptr, indices, values, label_ends, labels) that have room enough, and hold
+    so many known rows, non-zeros and labels. Returns where it stopped, how many rows, non-zeros and
+    labels there are now, how many lines it passed, and how many columns they need.
     """
-    indptr, indices, values, y = arrays
-    rows, nonzeros = known
+    indptr, indices, values, label_ends, y = arrays
+    rows, nonzeros, labels = known
     start = address_of(text)
     line = start + begin
     row = U(rows)
     kept = U(nonzeros)
+    labels_kept = U(labels)
+    found = U(0)
     lines = U(0)
     columns = U(0)
     while line < start + end:
@@ -377,10 +410,9 @@ def parse_lines(
             lines += U(1)
             continue
         if labelled:
-            label, behind = number(at)
-            if behind == U(0) or byte_at(behind) > SPACE or not np.isfinite(label):
+            behind, found = labels_at(at, several, y, labels_kept)
+            if behind == U(0):
                 break
-            y[row] = label
             at = after_blanks(behind)
         k = kept
         lowest = base
@@ -404,8 +436,10 @@ def parse_lines(
         row += U(1)
         kept = k
         indptr[row] = kept
+        labels_kept += found
+        label_ends[row] = labels_kept
         columns = max(columns, lowest - base)
-    return line - start, row, kept, lines, columns
+    return line - start, row, kept, labels_kept, lines, columns
 
 
 VALUE_DIGITS = 9  # enough for any float32
@@ -530,7 +564,7 @@ def format_lines(out: Any, rows: Any, begin: Any, end: Any, base: Any, labels: A
             if indices[k] < lowest:
                 return line - start, row
             lowest = np.uint64(indices[k]) + np.uint64(1)
-            if at > line:
+            if at > line or label_of.size > 0:
                 put_byte(at, SPACE)
                 at += U(1)
             index = np.uint64(indices[k]) + base

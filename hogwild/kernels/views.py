@@ -48,19 +48,28 @@ class Stored(NamedTuple):
 
 
 class Own(NamedTuple):
-    """Scratch of one worker: scores and slopes of a row, the intercept as it was last shared."""
+    """Scratch of one worker: scores and slopes of a row, the intercept as it was last shared.
+
+    `signs` is -1 for each head, and 0 where `width` is more than there are heads; where a row
+    belongs to some of them, 1 for these while it is looked at.
+    """
 
     scores: Floats
     slopes: npt.NDArray[np.float64]
     shared_bias: Floats
+    signs: Floats
 
 
 class Shape(NamedTuple):
-    """How many numbers are stored for a column; those from `first` to `end` are learned."""
+    """How many numbers are stored for a column; those from `first` to `end` are learned.
+
+    `targets` is how many numbers the rows' targets have for each row.
+    """
 
     width: int
     first: int
     end: int
+    targets: int
 
 
 class Fetching(NamedTuple):
@@ -115,8 +124,8 @@ _FIELDS: dict[Any, tuple[Any, ...]] = {
         readonly(types.float32),
     ),
     Stored: (FLOATS, FLOATS, FLOATS, FLOATS, FLOATS),
-    Own: (FLOATS, DOUBLES, FLOATS),
-    Shape: (UINT, UINT, UINT),
+    Own: (FLOATS, DOUBLES, FLOATS, FLOATS),
+    Shape: (UINT, UINT, UINT, UINT),
     Fetching: (UINT, UINT, UINT),
     Clock: (FLOAT, FLOAT),
     Span: (UINT, UINT),

@@ -8,7 +8,7 @@ from hogwild.kernels.compile import Kernel
 from hogwild.kernels.exchange import add_up
 from hogwild.kernels.views import Clock, Span, view
 from hogwild.loops.shared import RowWorker
-from hogwild.parallel.memory import Arrays, Wanted
+from hogwild.parallel.memory import Arrays, Wanted, private_arrays
 from hogwild.parallel.team import Control
 from hogwild.problems.problem import RowProblem, Share
 from hogwild.threads import share_of
@@ -24,7 +24,7 @@ class MixedWorker(RowWorker):
 
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
         super().__init__(problem, shared, control, rank)
-        self._weights = np.zeros(problem.size, np.float32)
+        self._weights = private_arrays({"weights": (problem.size, np.float32)})["weights"]
         self._stored = self._view(self._weights)
         self._scale = 1.0  # of the weights, at the end of the last part
         self._done = -1  # steps of all when that was over

@@ -40,6 +40,9 @@ def _choice(problem: Problem, config: Config) -> Choice:
     cores = machine.usable_cores()
     most = min(config.workers or cores, problem.most_workers)
     strategy, why, pays = _strategy(problem, config, most)
+    if strategy == "heads":
+        assert isinstance(problem, RowProblem)
+        most = min(most, problem.groups)
     if config.workers is not None:
         if most < config.workers:
             why = f"{config.workers} workers were asked for, and {most} can be at work at once"
@@ -61,14 +64,24 @@ def _strategy(problem: Problem, config: Config, workers: int) -> tuple[str, str,
     if config.strategy == "hogwild" and config.workers is None:
         pays, reason = problem.sharing()
         return "hogwild", reason, pays
+    if config.strategy == "heads" or (config.strategy == AUTO and problem.groups >= workers > 1):
+        return "heads", _of_groups(problem), problem.groups > 1
     if config.strategy != AUTO:
         return config.strategy, "as asked", True
+    if config.deterministic and problem.groups > 1:
+        return "heads", _of_groups(problem), True
     if config.deterministic:
         name = next(n for n, s in STRATEGIES.items() if s.deterministic and s.rows)
         return name, "its outcome does not depend on the number of workers", True
     if workers == 1:
         return "hogwild", "one worker needs no other", False
     return _fastest(problem, workers)
+
+
+def _of_groups(problem: RowProblem) -> str:
+    if problem.groups == 1:
+        return "the weights cannot be learned in parts"
+    return f"no class depends on another: {problem.groups} groups of them, without copies"
 
 
 def _fastest(problem: RowProblem, workers: int) -> tuple[str, str, bool]:

@@ -42,18 +42,19 @@ def going_through(step: Step, shares_intercept: bool = True) -> Any:
     ) -> Any:
         begin, end = span
         width = U(fixed) if fixed else task.shape.width
+        learned = (U(0), width) if fixed else (task.shape.first, task.shape.end)
         bias = U(stored.read.size) - width
         total = 0.0
         for first in range(begin, end, BLOCK):
             if shares_intercept:
-                for k in range(U(0), width):
+                for k in range(learned[0], learned[1]):
                     task.own.shared_bias[k] = stored.read[bias + k]
                     stored.bias[k] = task.own.shared_bias[k]
             block = first, min(first + BLOCK, end)
             now = Clock(clock.done + clock.pace * np.float64(first - begin), clock.pace)
             total += visit(task, block, stored, now)
             if shares_intercept:
-                for k in range(U(0), width):
+                for k in range(learned[0], learned[1]):
                     # races, as the weights
                     stored.write[bias + k] += stored.bias[k] - task.own.shared_bias[k]
         return total

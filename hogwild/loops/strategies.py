@@ -11,6 +11,7 @@ from hogwild.loops.blocks import RacingBlockWorker, StrataWorker
 from hogwild.loops.column_strata import ColumnStrataWorker
 from hogwild.loops.combine import CombineWorker
 from hogwild.loops.excluding import LockedWorker, RoundRobinWorker
+from hogwild.loops.heads import HeadsWorker
 from hogwild.loops.rounds import MinibatchWorker, OrderedWorker
 from hogwild.loops.shared import RowWorker
 from hogwild.loops.worker import Worker
@@ -61,6 +62,12 @@ STRATEGIES: dict[str, Strategy] = {
     "ordered": Strategy(
         "as combine, but merged in order at fixed points: the same bytes for any number of workers",
         OrderedWorker,
+        deterministic=True,
+    ),
+    "heads": Strategy(
+        "each worker learns some of the classes, from all rows, without copies: the same bytes for "
+        "any number of workers",
+        HeadsWorker,
         deterministic=True,
     ),
     "strata": Strategy(

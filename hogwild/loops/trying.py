@@ -17,7 +17,7 @@ from hogwild.steps.step import Step
 @cache
 def trial_loop(step: Step) -> Kernel:
     """The kernel that learns from rows in pieces, and averages the weights after later pieces."""
-    go_through, scale_of = going_through(step), step.scale
+    go_through, scale_of, fixed = going_through(step), step.scale, step.width
 
     def try_out(
         task: Any,
@@ -26,7 +26,8 @@ def trial_loop(step: Step) -> Kernel:
         mean: Any,
     ) -> None:
         weights = stored.read
-        size, last = U(task.order.size), U(weights.size) - U(1)
+        width = U(fixed) if fixed else task.shape.width
+        size, last = U(task.order.size), U(weights.size) - width
         scale = 1.0
         for piece in range(U(0), pieces):
             span = size * piece // pieces, size * (piece + U(1)) // pieces

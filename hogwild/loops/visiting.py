@@ -26,15 +26,17 @@ def visitor(step: Step) -> Any:
         begin, end = span
         rows, order, fetching = task.rows, task.order, task.fetching
         width = U(fixed) if fixed else task.shape.width
+        learned = (U(0), width) if fixed else (task.shape.first, task.shape.end)
+        numbers = U(targets) if targets else task.shape.targets
         last = U(order.size) - U(1)
         near = fetching.weights_ahead
         sums = 0.0, 1.0
         for i in range(begin, end):
             if near > U(0):  # before the rows, which come from farther away: a third faster
                 row = U(order[min(i + near, last)])
-                fetch_weights(rows, row, stored.read, width)
+                fetch_weights(rows, row, stored.read, width, learned[0], learned[1])
             if fetching.ahead > U(0):
-                fetch_ahead(rows, order, i, fetching, U(targets))
+                fetch_ahead(rows, order, i, fetching, numbers)
             row = U(order[i])
             t = clock.done + clock.pace * np.float64(i - begin + U(1))
             sums = look(task, row, stored, t, sums)

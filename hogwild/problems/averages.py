@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hogwild.kernels import averages as kernels
 from hogwild.kernels.compile import Kernel
-from hogwild.kernels.views import Span, view
+from hogwild.kernels.views import Shape, Span, view
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.problems.sample import DOUBT, Candidate, Point, Sample
 from hogwild.problems.solver import Outcome
@@ -26,10 +26,11 @@ WORDS = ("last", "tail mean", "whole mean")  # the same, for people
 class Averages(Outcome):
     """Means of the weights over snapshots, and which of them is taken."""
 
-    def __init__(self, size: int, scaled: int, nonzeros: int, wanted: bool) -> None:
-        self._size = size
-        self._scaled = scaled
-        affordable = int(COST * nonzeros / max(1, size))
+    def __init__(self, columns: int, width: int, nonzeros: int, wanted: bool) -> None:
+        self._columns = columns
+        self._size = (columns + 1) * width
+        self._scaled = columns * width
+        affordable = int(COST * nonzeros / (columns + 1))
         self.snapshots = min(MOST_SNAPSHOTS, max(2, affordable)) if wanted else 0
 
     def shared(self) -> Wanted:
@@ -41,10 +42,15 @@ class Averages(Outcome):
         """All that will be called."""
         return [kernels.add_scaled, kernels.finish] if self.snapshots else []
 
-    def add(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
-        """Adds the weights as they are, made whole, to a sum; the first begins it."""
-        sums = shared["tail" if late else "whole"]
-        kernels.add_scaled(shared["stored"], scale, 0.0 if first else 1.0, self._scaled, sums)
+    def add(
+        self, shared: Arrays, late: bool, first: bool, scale: float, some: Shape | None = None
+    ) -> None:
+        """Adds the weights, or those of some heads, made whole, to a sum; the first begins it."""
+        sums, keep = shared["tail" if late else "whole"], 0.0 if first else 1.0
+        if some is None:
+            kernels.add_scaled(shared["stored"], scale, keep, self._scaled, sums)
+        else:
+            kernels.add_groups(shared["stored"], scale, keep, some, self._columns, sums)
 
     def finish(
         self, shared: Arrays, reading: Any, moments: tuple[int, int] | None, part: int, parts: int

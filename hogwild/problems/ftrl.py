@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.kernels.compile import Kernel
-from hogwild.kernels.views import Clock, Fetching, RowView, Shape, Span, Stored, task_of, view
+from hogwild.kernels.views import Clock, Fetching, RowView, Span, Stored, task_of, view
 from hogwild.loops.shared import shared_loop
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.problems.losses import LOSSES
 from hogwild.problems.penalties import Penalty
 from hogwild.problems.problem import Now
 from hogwild.problems.sample import Sample
-from hogwild.problems.sgd import FETCHED, scratch
+from hogwild.problems.sgd import FETCHED
 from hogwild.problems.solver import Outcome, Solver
 from hogwild.problems.trials import Room, first_rate, power_of_two
 from hogwild.steps.ftrl import WIDTH, D, Plan, count, finish, ftrl, rate_at
@@ -94,7 +94,7 @@ class Ftrl(Solver):
         length = math.sqrt(sample.mean_square)
         wanted = self._slope / LOSSES[self._config.loss_name].curvature
         guess = power_of_two(wanted / length if length else 0.0)
-        return first_rate(sample, self._try_out, guess, threads, on_all=True)
+        return first_rate(sample, self._try_out, guess, threads, self._traits.heads, on_all=True)
 
     def _try_out(
         self, rows: RowView, order: npt.NDArray[np.uint32], rate: float, room: Room
@@ -104,8 +104,11 @@ class Ftrl(Solver):
         _note_rareness(rows, size, sums)
         bias, plan = np.zeros(WIDTH, np.float32), self.plan(0.0, rate)
         stored = view(Stored, sums, sums, bias, bias, sums[:0])
-        fetching, shape = view(Fetching, FETCHED, 0, 0), view(Shape, WIDTH, 0, WIDTH)
-        task = task_of(rows, order, scratch(WIDTH), shape, plan, fetching)
+        fetching, shape = (
+            view(Fetching, FETCHED, 0, 0),
+            self._traits.heads.shape(self._traits.data.weighted),
+        )
+        task = task_of(rows, order, self._traits.heads.scratch(WIDTH), shape, plan, fetching)
         shared_loop(self.step)(task, view(Span, 0, size), stored, view(Clock, 0, 1))
         finish(sums, self.plan(size, rate), view(Span, 0, len(weights)), weights)
         return [weights]

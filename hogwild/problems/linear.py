@@ -17,20 +17,21 @@ from hogwild.data.rows import Labels, Rows
 from hogwild.data.statistics import Frequency, largest_columns, sharing
 from hogwild.errors import DataError, OptionError
 from hogwild.kernels.compile import Kernel
-from hogwild.kernels.evaluate import absolute_sum, comparer, evaluator, squared_norm
+from hogwild.kernels.evaluate import absolute_sum, squared_norm
 from hogwild.kernels.order import shuffle
 from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
-from hogwild.kernels.views import Clock, Fetching, Shape, Span, Stored, Task, task_of, view
+from hogwild.kernels.views import Clock, Fetching, Span, Stored, Task, task_of, view
 from hogwild.loops.shared import shared_loop
 from hogwild.problems import column_sizes, fetching, progress
+from hogwild.problems.heads import heads_of, zeros_on_a_line
+from hogwild.problems.heads_model import HeadsModel
 from hogwild.problems.linear_model import LinearModel
 from hogwild.problems.losses import LOSSES, SIGNS
 from hogwild.problems.penalties import Penalty
 from hogwild.problems.problem import Arrays, Now, RowProblem, Share, Shown, Sums
 from hogwild.problems.sample import FEW_COLUMNS, Options, Sample
 from hogwild.problems.sets import Set, class_weights, hold_out
-from hogwild.problems.sgd import scratch
 from hogwild.problems.solver import Traits
 from hogwild.problems.solvers import solver_for
 from hogwild.problems.targets import target_for
@@ -72,6 +73,8 @@ class LinearProblem(RowProblem):
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to learn from")
         self.target = target_for(config, rows, labels)
+        self.heads = heads_of(config.loss_name, self.target.kind, self.target.heads)
+        self.groups = self.heads.groups
         if config.early_stopping is not None:
             rows, validate = hold_out(rows, self.target, config.early_stopping, config.seed)
         self.name = rows.name
@@ -99,7 +102,7 @@ class LinearProblem(RowProblem):
         if config.zeroes:
             self.shown += (Shown("nonzero_weights", "non-zero", ",d"),)
         self._mean_length = max(1.0, rows.nonzeros / len(rows))
-        self.chunk = max(1, int(CHUNK_NONZEROS / self._mean_length))
+        self.chunk = max(1, int(CHUNK_NONZEROS / self._mean_length / self.heads.effort))
         self._lines = _lines(rows)
         self._weighted = self._sets["train"].weighted
         self._parameter = config.loss_value
@@ -107,9 +110,9 @@ class LinearProblem(RowProblem):
         self._start: Arrays = {}  # what training goes on from, if anything
         self._at_zero = self._objective_at_zero()
         self.intercept_share = _intercept_share(rows) if config.intercept else 0.0
-        traits = Traits(self._sets["train"], self._parameter, self.intercept_share)
+        traits = Traits(self.heads, self._sets["train"], self._parameter, self.intercept_share)
         self._solver = solver_for(config, traits)
-        self.width = self._solver.step.width
+        self.width = self._solver.step.width or self.heads.width
         self._outcome = self._solver.outcome(self.columns, rows.nonzeros)
         self.snapshots = self._outcome.snapshots
 
@@ -117,8 +120,9 @@ class LinearProblem(RowProblem):
         """The objective at zero weights; infinity for a loss that is 0 there and tells nothing."""
         rows = self._sets["train"].view
         nothing = rows._replace(ends=rows.begins)  # rows without columns: all scores are 0
-        span, zeros = view(Span, 0, self.units), np.zeros(1, np.float32)
-        total, _, _ = self._evaluator("train")(nothing, span, zeros, self._parameter)
+        span, zeros = view(Span, 0, self.units), zeros_on_a_line(self.heads.width)
+        given = nothing, self._weighted, span, zeros, self._parameter
+        total, _, _ = self.heads.evaluate(*given)
         return float(total) / self.units or math.inf
 
     def _narrowed(self, test: Rows) -> Rows:
@@ -149,13 +153,26 @@ class LinearProblem(RowProblem):
         return [
             f"{self.name}: {self.units:,} rows, {self.columns:,} columns, {self.work:,} non-zeros"
             f"{held}",
-            f"{self.config.loss_name} loss, {self._penalty}",
+            self.target.summary + f"{self.config.loss_name} loss, {self._penalty}",
         ]
 
     @property
     def model_bytes(self) -> int:
         """About how large a model file will be."""
-        return 4 * self.columns
+        return 4 * self.columns * self.heads.count
+
+    def check_memory(self, shared: int, available: int) -> None:
+        """Refuses to begin where the weights of all heads, with all copies, do not fit."""
+        needed = 2 * shared  # what is kept and returned takes as much again
+        if self.heads.width > 1 and needed > available:
+            weights, count = 4 * self.size / 1e9, self.heads.count
+            raise DataError(
+                f"{self.name}: {count:,} {self.target.kind} x {self.columns:,} columns are "
+                f"{weights:,.2f} GB of weights, and {needed / 1e9:,.2f} GB with all copies; "
+                f"{available / 1e9:,.2f} GB of memory are available. Take fewer columns (leave out "
+                "rare ones, or hash them), or fewer labels at a time, or average=False; if labels "
+                "are quantities, use the task regression"
+            )
 
     def sharing(self) -> tuple[bool, str]:
         """Whether several workers gain by writing to one array of weights, and why."""
@@ -165,7 +182,7 @@ class LinearProblem(RowProblem):
     @property
     def effort(self) -> float:
         """The work of an epoch, in what takes as long as a non-zero does with plain descent."""
-        return self.work * self._solver.effort
+        return self.work * self._solver.effort * self.heads.effort
 
     def shared(self) -> dict[str, tuple[int, Any]]:
         """The arrays that all workers share."""
@@ -175,14 +192,15 @@ class LinearProblem(RowProblem):
 
     def kernels(self) -> list[Kernel]:
         """All that training will call besides the loops."""
-        loss, weighted = self.config.loss_name, self._weighted
-        evaluators = [self._evaluator(data) for data in self._sets]
+        evaluators = [self.heads.kernels(data.weighted)[0] for data in self._sets.values()]
         always = [shuffle, *dict.fromkeys(evaluators), squared_norm]
         if self._penalty.l1:
             always.append(absolute_sum)
-        trying = [] if self.config.eta0 else self._solver.kernels()
-        sampled = [comparer(loss, weighted), gather_rows]
-        if self.columns > FEW_COLUMNS:
+        few, compare = self.heads.few(), self.heads.kernels(self._weighted)[1]
+        trying = [*self._solver.kernels(), few.kernels(self._weighted)[1]]
+        trying = [] if self.config.eta0 else trying
+        sampled = [compare, gather_rows]
+        if self.columns * self.width > FEW_COLUMNS:
             sampled.append(renumber)
         needs_sample = self.snapshots or not self.config.eta0
         return always + self._outcome.kernels() + trying + (sampled if needs_sample else [])
@@ -274,12 +292,14 @@ class LinearProblem(RowProblem):
                 found[f"{data}_loss"] = float(loss) / weight
             errors = self.target.measured(float(first) / weight, float(second) / weight)
             found |= {f"{data}_{name}": error for name, error in errors.items()}
-        found["nonzero_weights"] = int(np.count_nonzero(self.learned(shared)["weights"][:-1]))
+        found["nonzero_weights"] = int(
+            np.count_nonzero(self.learned(shared)["weights"][: -self.heads.width])
+        )
         return found
 
     def online(self, shared: Arrays, mean_loss: float) -> float:
         """The objective, given the mean loss at the same weights."""
-        weights = self.learned(shared)["weights"][:-1]
+        weights = self.learned(shared)["weights"][: -self.heads.width]
         return float(self._penalty.value(weights) + mean_loss)
 
     def went_wrong(self, objective: float, best: float) -> bool:
@@ -306,8 +326,8 @@ class LinearProblem(RowProblem):
         """The objective of what training goes on from; few need it, so it is found when asked."""
         if not self._start:
             return self._at_zero
-        arrays = {name: np.asarray(array, np.float32) for name, array in self._start.items()}
-        arrays["chosen"] = np.zeros(1, np.int64)
+        arrays: Arrays = {"stored": zeros_on_a_line(self.size), "chosen": np.zeros(1, np.int64)}
+        arrays["stored"][:] = self._start["stored"]
         parts = [self.evaluate(arrays, "train", part) for part in range(self.parts("train"))]
         return self.measured(arrays, {"train": np.sum(parts, axis=0)})["objective"]
 
@@ -330,20 +350,16 @@ class LinearProblem(RowProblem):
     ) -> LinearModel:
         """A model of what was learned; it keeps no view of the arrays."""
         weights = learned["weights"].copy()
-        return LinearModel(
-            weights[:-1],
-            float(weights[-1]),
-            self.target,
-            self.config.loss_name,
-            self._given.index_base,
-            about,
-            parameter=self._parameter,
-        )
+        given = self.target, self.config.loss_name, self._given.index_base, about
+        if self.heads.width > 1:
+            by_column = weights.reshape(-1, self.heads.width)[:, : self.heads.count]
+            return HeadsModel(by_column[:-1].T, by_column[-1], *given, parameter=self._parameter)
+        return LinearModel(weights[:-1], float(weights[-1]), *given, parameter=self._parameter)
 
     def sample(self, threads: int = 1) -> Sample:
         """A few of the rows, always the same ones; they are copied when first asked for."""
         if self._sample is None:
-            given = self.config.loss_name, self._parameter, self._penalty, self._weighted, self.seed
+            given = self.heads, self._parameter, self._penalty, self._weighted, self.seed
             targets = self._sets["train"].view.targets
             self._sample = Sample(self._given, targets, Options(*given), threads)
         return self._sample
@@ -359,11 +375,19 @@ class LinearProblem(RowProblem):
 
     # What the workers ask
 
-    def task(self, order: npt.NDArray[np.uint32], share: Share, writers: int = 1) -> Task:
+    def task(
+        self,
+        order: npt.NDArray[np.uint32],
+        share: Share,
+        writers: int = 1,
+        groups: tuple[int, int] | None = None,
+    ) -> Task:
         """What a loop works on: the rows of an order, with scratch of its own."""
-        shape = view(Shape, self.width, 0, self.width)
+        shape = self.heads.shape(self._weighted, groups)
         rows, fetching = self._sets["train"].view, self._fetching(writers)
-        return task_of(rows, order, scratch(self.width), shape, self.plan(share), fetching)
+        return task_of(
+            rows, order, self.heads.scratch(self.width), shape, self.plan(share), fetching
+        )
 
     def _fetching(self, writers: int) -> Fetching:
         cached = CACHED if writers == 1 else CACHED_BY_ONE
@@ -379,12 +403,16 @@ class LinearProblem(RowProblem):
     @cached_property
     def _distance(self) -> int:
         """How many non-zeros ahead rows are fetched, on this machine."""
+        if (
+            self.heads.width > 1
+        ):  # the rows are the least of it; and what is measured is kept for all
+            return fetching.DISTANCES[0]
         rows, weights = self._sets["train"].view, np.zeros(self.size, np.float32)
         order = np.empty(self.units, np.uint32)
         pieces: Iterator[npt.NDArray[np.uint32]] = iter(())
         bias = np.zeros(self.width, np.float32)
         stored = view(Stored, weights, weights, bias, bias, weights)
-        shape, plan = view(Shape, self.width, 0, self.width), self._solver.plan(0.0, TINY)
+        shape, plan = self.heads.shape(self._weighted), self._solver.plan(0.0, TINY)
         size = min(self.units, max(1, int(fetching.PROBED / self._mean_length)))
 
         def seconds_with(nonzeros: int) -> float:
@@ -396,7 +424,7 @@ class LinearProblem(RowProblem):
                 pieces = iter([order[k : k + size] for k in places])
                 piece = next(pieces)
             ahead = self._rows_ahead(nonzeros)
-            task = task_of(rows, piece, scratch(self.width), shape, plan, ahead)
+            task = task_of(rows, piece, self.heads.scratch(self.width), shape, plan, ahead)
             loop, span = shared_loop(self.step), view(Span, 0, len(piece))
             return fetching.timed(lambda: loop(task, span, stored, view(Clock, 0, 1)))
 
@@ -419,9 +447,17 @@ class LinearProblem(RowProblem):
         """The columns that some rows hold, the most frequent first."""
         return self._given.frequency
 
-    def add_snapshot(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
-        """Adds the weights as they are, made whole, to a sum; the first begins it."""
-        self._outcome.add(shared, late, first, scale)
+    def add_snapshot(
+        self,
+        shared: Arrays,
+        late: bool,
+        first: bool,
+        scale: float,
+        groups: tuple[int, int] | None = None,
+    ) -> None:
+        """Adds the weights as they are, or some groups, made whole, to a sum."""
+        some = None if groups is None else self.heads.shape(self._weighted, groups)
+        self._outcome.add(shared, late, first, scale, some)
 
     def parts(self, data: str) -> int:
         """In how many parts rows are evaluated."""
@@ -431,10 +467,7 @@ class LinearProblem(RowProblem):
         """The sums over some rows of the losses and of the two errors of the kind of target."""
         weights, rows = self.learned(shared)["weights"], self._sets[data]
         span = view(Span, part * self.chunk, min((part + 1) * self.chunk, len(rows)))
-        return np.array(self._evaluator(data)(rows.view, span, weights, self._parameter))
-
-    def _evaluator(self, data: str) -> Kernel:
-        return evaluator(self.config.loss_name, self.target.kind, self._sets[data].weighted)
+        return self.heads.evaluate(rows.view, rows.weighted, span, weights, self._parameter)
 
 
 def _given_state(start: Arrays) -> Arrays:

@@ -57,6 +57,11 @@ class LinearModel:
         self.about = about or {}
 
     @property
+    def columns(self) -> int:
+        """How many columns it has weights for."""
+        return len(self.weights)
+
+    @property
     def labels(self) -> tuple[Any, ...]:
         """The labels, where the target is one of a few."""
         return self.target.labels
@@ -86,52 +91,66 @@ class LinearModel:
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """The probability of each label (two columns), for losses that give one."""
+        odds = self._check_odds()
+        positive = odds(self.decision_function(X).astype(np.float64))
+        return np.column_stack([1 - positive, positive])
+
+    def _check_odds(self) -> Any:
         odds = LOSSES[self.loss].probability
         if odds is None:
             able = ", ".join(name for name, loss in LOSSES.items() if loss.probability)
             raise HogwildError(
                 f"the loss {self.loss} gives scores, not probabilities; train with one of: {able}"
             )
-        positive = odds(self.decision_function(X).astype(np.float64))
-        return np.column_stack([1 - positive, positive])
+        return odds
 
     def evaluate(self, X: Any, y: Any = None) -> dict[str, Any]:
         """Objective, mean loss, and the metrics of the kind of target, on labelled rows."""
         rows = X if isinstance(X, Rows) and y is None else Rows(X, y)
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to evaluate on")
-        known = rows.narrowed(len(self.weights)) if rows.columns > len(self.weights) else rows
+        scores = self.decision_function(rows)
+        known = rows.narrowed(self.columns) if rows.columns > self.columns else rows
         data = Set.of(known, self.target)
-        weights: npt.NDArray[Any] = np.append(self.weights, np.float32(self.intercept))
-        look = kernels.evaluator(self.loss, self.target.kind, data.weighted)
-        loss, _, _ = look(data.view, view(Span, 0, len(rows)), weights, self.parameter)
+        loss, penalty = self._losses(data)
         mean = loss / data.weight
-        objective = self.penalty.value(self.weights) + mean
-        scores = self.decision_function(rows).astype(np.float64)
-        targets = self.target.of(rows).astype(np.float64)
+        objective = penalty + mean
         counted = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
-        given = scores, targets, counted.astype(np.float64), self.loss
+        scores = scores if self.target.heads > 1 else scores.astype(np.float64)
+        given = scores, self.target.known(rows), counted.astype(np.float64), self.loss
         found = {name: metric(*given) for name, metric in self.target.metrics.items()}
         return {"rows": len(rows), "objective": objective, "loss": mean, **found}
 
+    def _losses(self, data: Set) -> tuple[float, float]:
+        """The sum of the losses of rows, and the penalty."""
+        weights: npt.NDArray[Any] = np.append(self.weights, np.float32(self.intercept))
+        look = kernels.evaluator(self.loss, self.target.kind, data.weighted)
+        loss, _, _ = look(data.view, view(Span, 0, len(data)), weights, self.parameter)
+        return loss, self.penalty.value(self.weights)
+
+    def _arrays(self) -> tuple[Any, model_file.Arrays]:
+        """What a model file holds: the intercept, if it is one number, and arrays."""
+        nonzero = np.flatnonzero(self.weights.view(np.uint32))
+        if SPARSE * len(nonzero) >= len(self.weights):
+            return self.intercept, {"weights": self.weights}
+        indices = nonzero.astype(np.uint32)
+        return self.intercept, {"values": self.weights[nonzero], "indices": indices}
+
     def save(self, path: PathLike) -> None:
         """Writes the model to one file; `hogwild.load_model` reads it back bit for bit."""
+        intercept, arrays = self._arrays()
         about = {
             "kind": self.kind,
-            "intercept": self.intercept,
+            "intercept": intercept,
             "loss": self.loss,
             "parameter": self.parameter,
             "index_base": self.index_base,
             "about": self.about,
         } | self.target.about()
-        nonzero = np.flatnonzero(self.weights.view(np.uint32))
-        if SPARSE * len(nonzero) >= len(self.weights):
-            model_file.write(path, about, {"weights": self.weights})
-            return
-        about["columns"] = len(self.weights)
-        arrays: model_file.Arrays = {"values": self.weights[nonzero]}
-        arrays["indices"] = nonzero.astype(np.uint32)
-        model_file.write(path, about, arrays, version=2)
+        sparse = "indices" in arrays
+        if sparse:
+            about["columns"] = len(self.weights)
+        model_file.write(path, about, arrays, version=2 if sparse else 1)
 
     @classmethod
     def from_file(cls, about: dict[str, Any], arrays: model_file.Arrays) -> "LinearModel":
@@ -148,7 +167,7 @@ class LinearModel:
 
     def _fitting(self, X: Any) -> Rows:
         """X as rows, with a word about columns that the model does not have."""
-        columns = len(self.weights)
+        columns = self.columns
         if not isinstance(X, Rows):
             rows = Rows(X)
             if rows.columns != columns:

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from hogwild.kernels.compile import inline, one_of
+from hogwild.kernels.exponential import exp, log1p
 
 Scalar = Callable[[float, float, float], float]
 
@@ -26,7 +27,8 @@ LARGE = 1e300
 # Below this share of the target the Kullback-Leibler divergence of a score goes on as its tangent
 FAINTEST = 0.1
 
-SIGNS, NUMBERS, COUNTS = "signs", "numbers", "counts"  # kinds of targets
+# Kinds of targets: one of two classes, numbers, one of several classes, several labels at once
+SIGNS, NUMBERS, COUNTS, CLASSES, LABELS = "signs", "numbers", "counts", "classes", "labels"
 
 
 @dataclass(frozen=True)
@@ -98,14 +100,14 @@ def squared_hinge_slope(score: float, target: float, parameter: float) -> float:
 @inline
 def logistic(score: float, target: float, parameter: float) -> float:
     margin = target * score
-    return max(0.0, -margin) + math.log1p(math.exp(-abs(margin)))
+    return max(0.0, -margin) + log1p(exp(-abs(margin)))
 
 
 @inline
 def logistic_slope(score: float, target: float, parameter: float) -> float:
     # -target / (1 + exp(z)), written so that exp cannot overflow
     margin = target * score
-    small = math.exp(-abs(margin))
+    small = exp(-abs(margin))
     return -target * (small if margin > 0.0 else 1.0) / (1.0 + small)
 
 
@@ -115,7 +117,7 @@ def add_logistic(sums: Any, score: float, target: float, parameter: float) -> An
     total, product = sums
     margin = target * score
     total += max(0.0, -margin)
-    product *= 1.0 + math.exp(-abs(margin))
+    product *= 1.0 + exp(-abs(margin))
     if product > LARGE:
         return total + math.log(product), 1.0
     return total, product
@@ -251,6 +253,12 @@ def _sigmoid(score: Any) -> Any:
     return expit(score)
 
 
+def _softmax(scores: Any) -> Any:
+    from scipy.special import softmax
+
+    return softmax(scores, axis=1)
+
+
 def _clipped(score: Any) -> Any:
     return (score.clip(-1, 1) + 1) / 2
 
@@ -281,6 +289,14 @@ LOSSES: dict[str, Loss] = {
         probability=_clipped,
     ),
     "exponential": Loss("exp(-z), straight below z = -50", exponential, exponential_slope),
+    "cross_entropy": Loss(
+        "log(1 + exp(-z)), z = score of the class - log(sum of exp(scores of the others))",
+        logistic,
+        logistic_slope,
+        (CLASSES,),
+        curvature=0.5,
+        probability=_softmax,
+    ),
     "perceptron": Loss("max(0, -z)", perceptron, perceptron_slope, curvature=0.5),
     "absolute": Loss("|d|", absolute, absolute_slope, (NUMBERS, COUNTS)),
     "huber": Loss(

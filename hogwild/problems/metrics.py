@@ -9,7 +9,7 @@ import numpy.typing as npt
 from hogwild.problems.losses import LOSSES
 
 Floats = npt.NDArray[np.float64]
-Metric = Callable[[Floats, Floats, Floats, str], Any]
+Metric = Callable[[npt.NDArray[Any], npt.NDArray[Any], Floats, str], Any]
 
 
 def error(scores: Floats, targets: Floats, weights: Floats, loss: str) -> float:
@@ -94,7 +94,8 @@ def _expected(scores: Floats, loss: str) -> Floats:
     return scores if mean is None else np.asarray(mean(scores))
 
 
-GREATER_IS_BETTER = ("auc", "r2")  # of the others, less is
+GREATER_IS_BETTER = ("auc", "r2", "subset_accuracy", "macro_f1", "micro_f1")  # else less is
+TABLES = ("confusion", "class_errors")  # that are no numbers
 
 CLASS_METRICS: dict[str, Metric] = {
     "error": error,

@@ -97,6 +97,9 @@ class Problem(ABC):
         """The work of an epoch, in what takes as long as a non-zero of a linear model."""
         return self.work
 
+    def check_memory(self, shared: int, available: int) -> None:
+        """Refuses to begin where arrays of so many bytes, and what is kept of them, do not fit."""
+
     @abstractmethod
     def shared(self) -> dict[str, tuple[int, Any]]:
         """The arrays that all workers share: length and type by name."""
@@ -240,6 +243,7 @@ class RowProblem(Problem):
     width: int  # numbers stored for a column
     intercept_share: float  # the intercept's rate over that of the weights; 0: there is none
     curvature: float  # how far a slope changes where the score changes by one, about
+    groups = 1  # of weights, each of which can be learned without the others
     separate: list[npt.NDArray[np.uint32]]  # parts of the rows that share no column, once divided
     batch: int  # rows of a batch, for the strategy that has one
 
@@ -271,18 +275,31 @@ class RowProblem(Problem):
         """The numbers of a share of an epoch, as the step takes them."""
 
     @abstractmethod
-    def task(self, order: Order, share: Share, writers: int = 1) -> Task:
+    def task(
+        self,
+        order: Order,
+        share: Share,
+        writers: int = 1,
+        groups: tuple[int, int] | None = None,
+    ) -> Task:
         """What a loop works on: the rows of an order, with scratch of its own.
 
-        So many workers write to the weights.
+        So many workers write to the weights; only some groups of them are learned, if so said.
         """
 
     @abstractmethod
     def shuffle(self, order: Order, first: int, seed: int) -> None:
         """Fills `order` with the units from `first` on, in a random order."""
 
-    def add_snapshot(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
-        """Adds the weights as they are to a sum; the first begins it."""
+    def add_snapshot(
+        self,
+        shared: Arrays,
+        late: bool,
+        first: bool,
+        scale: float,
+        groups: tuple[int, int] | None = None,
+    ) -> None:
+        """Adds the weights as they are, or some groups of them, to a sum; the first begins it."""
 
 
 class BlockProblem(Problem):

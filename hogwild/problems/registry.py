@@ -6,11 +6,12 @@ from hogwild import model_file
 from hogwild.paths import PathLike
 from hogwild.problems.factor_model import FactorModel
 from hogwild.problems.factors import FactorProblem
+from hogwild.problems.heads_model import HeadsModel
 from hogwild.problems.linear import LinearProblem
 from hogwild.problems.linear_model import LinearModel
 
 PROBLEMS: dict[str, Any] = {"linear": LinearProblem, "factors": FactorProblem}  # by family
-MODELS: dict[str, Any] = {model.kind: model for model in (LinearModel, FactorModel)}
+MODELS: dict[str, Any] = {model.kind: model for model in (LinearModel, HeadsModel, FactorModel)}
 
 
 def load_model(path: PathLike) -> Any:

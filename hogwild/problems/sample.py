@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from hogwild.data.rows import Rows
 from hogwild.kernels import rows as row_kernels
-from hogwild.kernels.evaluate import POINTS, comparer, squared_norm
+from hogwild.kernels.evaluate import squared_norm
 from hogwild.kernels.views import RowView, Span, view
+from hogwild.problems.heads import Heads, zeros_on_a_line
 from hogwild.problems.penalties import Penalty
 from hogwild.threads import in_shares, side_by_side
 
@@ -25,7 +26,7 @@ FEW_COLUMNS = 1 << 17  # with more, the sample is renumbered to its own columns
 class Options(NamedTuple):
     """What a sample must know of the objective."""
 
-    loss: str
+    heads: Heads
     parameter: float
     penalty: Penalty
     weighted: bool
@@ -62,44 +63,46 @@ class Sample:
     ) -> None:
         size = len(rows)
         mean_length = max(1.0, rows.nonzeros / size)
-        most = max(16, int(NONZEROS / mean_length))
+        self._heads = options.heads
+        most = max(16, int(NONZEROS / mean_length / options.heads.effort**0.5))
         picker = np.random.default_rng(options.seed)
         chosen = picker.choice(size, min(size, most), replace=False)
         indptr, indices, values = rows.gather(chosen.astype(np.uint64), threads)
         self._options = options
         self.columns = rows.columns
-        self._used: npt.NDArray[np.uint32] | None = None
-        if rows.columns > FEW_COLUMNS:
+        self._used = np.empty(0, np.uint32)  # where the sample is renumbered, its columns
+        if rows.columns * options.heads.width > FEW_COLUMNS:
             used = _renumbered(indices, rows.columns)
             self.columns = max(1, len(used))
             self._used = np.append(used, np.uint32(rows.columns))  # and the intercept
-        per_row = 1 + options.weighted
-        taken = targets.reshape(-1, per_row)[chosen].ravel()
+        taken = targets.reshape(size, -1)[chosen].ravel()
         self.rows: RowView = view(RowView, indptr[:-1], indptr[1:], indices, values, taken)
         self.size = len(chosen)
-        self._compared = min(self.size, max(TRIED // COMPARED, size // COMPARED))
+        share = int(COMPARED * options.heads.effort)
+        self._compared = min(self.size, max(TRIED // COMPARED, size // share))
 
     def points(self, candidates: Sequence[Candidate], threads: int) -> list[Point]:
         """What is known of some weights; so many threads find it out side by side."""
         weights = [some for some, _ in candidates]
-        if self._used is not None:
-            weights = side_by_side(
-                (partial(np.take, some, self._used) for some in weights), threads
-            )
-        look = partial(self._losses, weights)
+        if len(self._used):
+            weights = side_by_side((partial(self._taken, some) for some in weights), threads)
+        look = partial(self._losses, self._heads, weights)
         losses_of_each = np.concatenate(in_shares(look, self._compared, threads), axis=1)
         norms = [norm for _, norm in candidates]
         return [Point(*point) for point in zip(losses_of_each, norms, strict=True)]
 
-    def _losses(self, weights: Arrays, begin: int, end: int) -> npt.NDArray[np.float64]:
+    def _taken(self, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """The weights of the columns that the sample has."""
+        width = self._heads.width
+        taken = zeros_on_a_line(width * len(self._used)).reshape(-1, width)
+        return np.take(weights.reshape(-1, width), self._used, axis=0, out=taken).reshape(-1)
+
+    def _losses(
+        self, heads: Heads, weights: Arrays, begin: int, end: int
+    ) -> npt.NDArray[np.float64]:
         """The losses of some rows, a line for each of some weights."""
-        points = (*weights, *(POINTS - len(weights)) * [weights[0]])  # the rest is not looked at
-        found = np.empty((len(weights), end - begin))
-        options = self._options
-        compare = comparer(options.loss, options.weighted)
-        span = view(Span, begin, end)
-        compare(self.rows, span, points, len(weights), options.parameter, found.reshape(-1))
-        return found
+        options, span = self._options, view(Span, begin, end)
+        return heads.losses(self.rows, options.weighted, span, weights, options.parameter)
 
     def sure_gain(self, present: Point, other: Point, doubt: float = DOUBT) -> float:
         """By how much the objective is lower at another point, less what may well be chance."""
@@ -117,10 +120,12 @@ class Sample:
         """The mean squared length of a row."""
         return float(squared_norm(self.rows.values)) / self.size
 
-    def objectives(self, weights: Arrays, begin: int, end: int) -> npt.NDArray[np.float64]:
-        """The objective on some rows, for each of some weights."""
-        found = self._losses(weights, begin, end)
-        penalties = [self._options.penalty.value(some[:-1]) for some in weights]
+    def objectives(
+        self, heads: Heads, weights: Arrays, begin: int, end: int
+    ) -> npt.NDArray[np.float64]:
+        """The objective of some heads on some rows, for each of some weights."""
+        found = self._losses(heads, weights, begin, end)
+        penalties = [self._options.penalty.value(some[: -heads.width]) for some in weights]
         with np.errstate(all="ignore"):  # where it diverges
             objectives: npt.NDArray[np.float64] = found.mean(axis=1) + penalties
         return objectives

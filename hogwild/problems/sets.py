@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from hogwild.config import Config
 from hogwild.data.folds import held_out
+from hogwild.data.labels import LabelSets
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError, OptionError
 from hogwild.kernels.views import RowView, view
@@ -43,7 +44,7 @@ class Set:
                 )
             weights *= len(rows) / weights.sum()
             targets = np.column_stack([targets, weights.astype(np.float32)]).ravel()
-        targets = np.ascontiguousarray(targets)
+        targets = np.ascontiguousarray(targets).reshape(-1)
         arrays = rows.begins, rows.ends, rows.indices, rows.values, targets
         return cls(view(RowView, *arrays), weighted, float(len(rows)))
 
@@ -59,7 +60,7 @@ def hold_out(rows: Rows, target: Target, share: float, seed: int) -> tuple[Rows,
 
 def strata(rows: Rows, target: Target) -> npt.NDArray[Any] | None:
     """The labels among which rows are to be held out evenly, where they are one of a few each."""
-    return rows.y if target.labels and rows.y is not None and rows.y.ndim == 1 else None
+    return rows.y if target.labels and isinstance(rows.y, np.ndarray) else None
 
 
 def class_weights(config: Config, rows: Rows, target: Target) -> npt.NDArray[np.float64] | None:
@@ -68,6 +69,8 @@ def class_weights(config: Config, rows: Rows, target: Target) -> npt.NDArray[np.
     if wanted is None:
         return None
     assert rows.y is not None
+    if isinstance(rows.y, LabelSets):
+        return _label_weights(wanted, rows, rows.y, target)
     if wanted == "balanced":
         sizes = _sizes(rows, target)
         by_label = {
@@ -80,6 +83,23 @@ def class_weights(config: Config, rows: Rows, target: Target) -> npt.NDArray[np.
     for label, factor in by_label.items():
         factors[rows.y == label] = factor
     return factors
+
+
+def _label_weights(
+    wanted: Any, rows: Rows, sets: LabelSets, target: Target
+) -> npt.NDArray[np.float64]:
+    """For each row, the mean weight of its labels; 1 where it has none."""
+    numbers = sets.numbered(target.labels, rows.name)
+    if wanted == "balanced":
+        weights = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
+        sizes = np.bincount(numbers, weights[sets.rows], len(target.labels))
+        of_label = sizes.sum() / (len(sizes) * np.maximum(sizes, np.finfo(float).tiny))
+    else:
+        given = _given(wanted, target.labels)
+        of_label = np.array([given.get(label, 1.0) for label in target.labels])
+    counts = np.bincount(sets.rows, minlength=len(rows))
+    sums = np.bincount(sets.rows, of_label[numbers], len(rows))
+    return np.where(counts > 0, sums / np.maximum(counts, 1), 1.0)
 
 
 def _sizes(rows: Rows, target: Target) -> npt.NDArray[np.float64]:

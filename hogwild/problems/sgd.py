@@ -7,14 +7,14 @@ import numpy.typing as npt
 
 from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
-from hogwild.kernels.views import Fetching, Own, RowView, Shape, Stored, task_of, view
+from hogwild.kernels.views import Fetching, RowView, Stored, task_of, view
 from hogwild.loops.trying import trial_loop
 from hogwild.problems.averages import Averages
 from hogwild.problems.problem import Now
 from hogwild.problems.sample import Sample
 from hogwild.problems.solver import Solver, Traits
 from hogwild.problems.trials import Room, first_rate, power_of_two
-from hogwild.steps.sgd import Plan, sgd
+from hogwild.steps.sgd import Plan
 from hogwild.steps.step import Step
 
 PIECES = 16  # that a trial goes in; the mean is over the ends of the later half of them
@@ -32,12 +32,12 @@ class Sgd(Solver):
     @property
     def step(self) -> Step:
         """The step that loops are compiled for."""
-        weighted = self._traits.data.weighted
-        return sgd(self._config.loss_name, str(self._config.schedule), weighted)
+        traits = self._traits
+        return traits.heads.step(str(self._config.schedule), traits.data.weighted)
 
     def outcome(self, columns: int, nonzeros: int) -> Averages:
         """The last weights, or means of them."""
-        return Averages(columns + 1, columns, nonzeros, self._config.average)
+        return Averages(columns, self._traits.heads.width, nonzeros, self._config.average)
 
     def plan(self, since: float, eta0: float) -> Any:
         """The numbers of a share of an epoch."""
@@ -71,25 +71,23 @@ class Sgd(Solver):
         """A first rate, by trials that begin at one over the mean squared length of a row."""
         square = sample.mean_square
         return first_rate(
-            sample, self._try_out, power_of_two(1 / square if square else 0.0), threads
+            sample,
+            self._try_out,
+            power_of_two(1 / square if square else 0.0),
+            threads,
+            heads=self._traits.heads.few(),
         )
 
     def _try_out(
         self, rows: RowView, order: npt.NDArray[np.uint32], rate: float, room: Room
     ) -> list[npt.NDArray[np.float32]]:
-        """Learns from a few rows at a rate: the last weights, and a mean of them."""
-        weights, mean = room.zeros(1, 1)
-        intercept = np.zeros(1, np.float32)
+        """Learns a few heads from a few rows at a rate: the last weights, and a mean of them."""
+        heads, weighted = self._traits.heads.few(), self._traits.data.weighted
+        weights, mean = room.zeros(heads.width, heads.width)
+        intercept = np.zeros(heads.width, np.float32)
         stored = view(Stored, weights, weights, intercept, intercept, weights[:0])
         fetching = view(Fetching, FETCHED, 0, 0)
-        shape, plan = view(Shape, 1, 0, 1), self.plan(0.0, rate)
-        task = task_of(rows, order, scratch(1), shape, plan, fetching)
+        shape, plan = heads.shape(weighted), self.plan(0.0, rate)
+        task = task_of(rows, order, heads.scratch(), shape, plan, fetching)
         trial_loop(self.step)(task, stored, PIECES, mean)
         return [weights, mean]
-
-
-def scratch(width: int) -> Own:
-    """Scratch for one worker whose step stores so many numbers for a column."""
-    scores, bias = np.zeros(width, np.float32), np.zeros(width, np.float32)
-    own: Own = view(Own, scores, np.zeros(width + 1), bias)
-    return own

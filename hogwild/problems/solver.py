@@ -8,7 +8,9 @@ import numpy.typing as npt
 
 from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
+from hogwild.kernels.views import Shape
 from hogwild.parallel.memory import Arrays, Wanted
+from hogwild.problems.heads import Heads
 from hogwild.problems.problem import Now
 from hogwild.problems.sample import Sample
 from hogwild.problems.sets import Set
@@ -19,11 +21,13 @@ class Traits(NamedTuple):
     """What a solver must know of the data.
 
     Attributes:
+        heads: how many scores a row has.
         data: the training rows.
         parameter: of the loss.
         intercept_share: the intercept's rate over that of the weights; 0: there is none.
     """
 
+    heads: Heads
     data: Set
     parameter: float
     intercept_share: float
@@ -52,8 +56,10 @@ class Outcome(ABC):
         `reading` is what the solver's method of this name gives.
         """
 
-    def add(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
-        """Adds what is stored to a sum over snapshots."""
+    def add(
+        self, shared: Arrays, late: bool, first: bool, scale: float, some: Shape | None = None
+    ) -> None:
+        """Adds what is stored, or of some heads, to a sum over snapshots."""
 
     def choose(
         self,

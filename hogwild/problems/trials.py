@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.kernels.views import RowView
+from hogwild.problems.heads import Heads, zeros_on_a_line
 from hogwild.problems.rate_search import best_rate
 from hogwild.problems.sample import TRIED, Sample
 
@@ -25,7 +26,7 @@ class Room(local):
     def zeros(self, *widths: int) -> list[Floats]:
         """An array for each width: so many zeros for each column, and for the intercept."""
         if widths not in self._arrays:
-            self._arrays[widths] = [np.empty(width * self._size, np.float32) for width in widths]
+            self._arrays[widths] = [zeros_on_a_line(width * self._size) for width in widths]
         for array in self._arrays[widths]:
             array[:] = 0
         return self._arrays[widths]
@@ -37,7 +38,12 @@ Trial = Callable[[RowView, npt.NDArray[np.uint32], float, Room], Sequence[Floats
 
 
 def first_rate(
-    sample: Sample, trial: Trial, guess: float, threads: int, on_all: bool = False
+    sample: Sample,
+    trial: Trial,
+    guess: float,
+    threads: int,
+    heads: Heads,
+    on_all: bool = False,
 ) -> float:
     """The best of some rates: learned with on one half of the sample, and judged on the other.
 
@@ -46,7 +52,7 @@ def first_rate(
     """
     # The fewer rows, the less they may say against the guess
     most = max(4.0, sample.size / 32)
-    objective = partial(_objective_after, sample, trial, Room(sample.columns), on_all)
+    objective = partial(_objective_after, sample, trial, Room(sample.columns), heads, on_all)
     return best_rate(objective, guess, most, threads)
 
 
@@ -55,7 +61,9 @@ def power_of_two(wanted: float) -> float:
     return 2.0 ** round(math.log2(wanted)) if wanted else 1.0
 
 
-def _objective_after(sample: Sample, trial: Trial, room: Room, on_all: bool, rate: float) -> float:
+def _objective_after(
+    sample: Sample, trial: Trial, room: Room, heads: Heads, on_all: bool, rate: float
+) -> float:
     """The objective on the one half or on both, after learning from the other at this rate.
 
     It is that of the last weights or of their mean, whichever is lower: on noisy data the last
@@ -65,5 +73,5 @@ def _objective_after(sample: Sample, trial: Trial, room: Room, on_all: bool, rat
     # With very few rows, the same ones must do for both
     count, judged = (size // 2, size // 2) if size >= 16 else (size, 0)
     weights = trial(sample.rows, np.arange(count, dtype=np.uint32), rate, room)
-    objectives = sample.objectives(weights, 0 if on_all else judged, size)
+    objectives = sample.objectives(heads, weights, 0 if on_all else judged, size)
     return min(value if math.isfinite(value) else math.inf for value in objectives.tolist())

@@ -20,7 +20,7 @@ class Step:
         scale: (plan, t) -> what stored weights are multiplied by to be the weights at step t.
         plan: the named tuple of the numbers of an epoch, all floats.
         width: numbers stored for a column, where it is always the same; else 0.
-        targets: numbers in `rows.targets` for each row.
+        targets: numbers in `rows.targets` for each row, where it is always the same; else 0.
         state: numbers kept for each row.
         exact: whether a lost addition is an error for good; such a step needs a loop that loses
             none.

@@ -7,6 +7,7 @@ import os
 import struct
 from collections.abc import Iterator
 from decimal import Decimal, localcontext
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -272,7 +273,6 @@ BAD_LINES = [
     ("nan 3:1", 1, ["'nan'", "is not finite", "a label"]),
     ("1e309 3:1", 1, ["'1e309'", "is too large", "a label"]),
     ("spam 3:1", 1, ["'spam'", "is not a number", "a label"]),
-    ("1,2 3:1", 1, ["'1,2'", "is not a number", "a label"]),
     ("3:1 4:1", 1, ["'3:1'", "label must come first", "labels=False"]),
     ("1 qid:3 4:1", 3, ["'qid:3'", "ranking", "not supported", "without qid"]),
     ("  1   3:x", 9, ["'x'"]),
@@ -644,3 +644,40 @@ def test_permissions_and_links_are_kept(tmp_path: Path, usual_permissions: None)
     assert link.is_symlink()
     assert real.read_bytes() == b"two"
     assert real.stat().st_mode & 0o777 == 0o600
+
+
+SEVERAL = "3,7,12 1:0.5 3:2\n7 2:1\n 1:4\n3,-1.5 2:2 # of two\n12,3\n"
+
+
+def test_several_labels_are_read_and_written_as_libsvm_writes_them(
+    blocks: None, file: Path, tmp_path: Path
+) -> None:
+    rows = loaded(file, SEVERAL)
+    y = rows.y
+    found = [y.names[y.numbers[a:b]].tolist() for a, b in pairwise(y.starts)]
+    assert found == [[3, 7, 12], [7], [], [3, -1.5], [12, 3]]
+    for name in ("again.svm", "again.npz"):
+        save(rows, tmp_path / name)
+        again = load(tmp_path / name)
+        for array in ("starts", "numbers", "names"):
+            assert np.array_equal(getattr(again.y, array), getattr(y, array))
+        assert np.array_equal(again.values, rows.values)
+    assert (tmp_path / "again.svm").read_text() == SEVERAL.replace(" # of two", "")
+
+
+def test_a_row_may_lack_labels_only_where_some_row_has_several(file: Path) -> None:
+    with pytest.raises(DataError, match="line 2, column 1: '2:3' is a feature"):
+        loaded(file, "1 1:2\n2:3\n")
+    assert loaded(file, "1 1:2\n2:3\n3,4 1:1\n").y.starts.tolist() == [0, 1, 1, 3]
+
+
+@pytest.mark.parametrize(("label", "column"), [("1,x", 3), ("1,", 3), ("1,,2", 3), (",1", 1)])
+def test_a_mistake_among_several_labels_is_named(label: str, column: int, file: Path) -> None:
+    with pytest.raises(DataError, match=f"line 1, column {column}: .* is not a number"):
+        loaded(file, f"{label} 1:2\n")
+
+
+def test_a_row_with_neither_labels_nor_values_cannot_be_written(tmp_path: Path) -> None:
+    X = np.array([[1, 0], [0, 0]], np.float32)
+    with pytest.raises(DataError, match="row 2 has neither a label nor values"):
+        save(Rows(X, [[1, 2], []]), tmp_path / "x.svm")

@@ -1,9 +1,12 @@
 """HogwildClassifier: what it learns, says of rows, and goes on from."""
 
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 import hogwild
@@ -134,8 +137,6 @@ def test_partial_fit_on_rows_of_one_class(data: tuple[Any, np.ndarray]) -> None:
 @pytest.mark.parametrize("loss", ["hinge", "log_loss"])
 @pytest.mark.parametrize("chunk", [50, 100])
 def test_a_stream_of_small_chunks_is_learned(loss: str, chunk: int) -> None:
-    from scipy import sparse
-
     X = sparse.random(2000, 300, 0.05, "csr", random_state=0)
     y = np.sign(X @ np.random.default_rng(0).normal(size=300))
     for seed in range(8):
@@ -181,9 +182,75 @@ def test_labels_that_no_model_file_can_hold_are_refused(y: Any) -> None:
         HogwildClassifier().fit(np.eye(4), labels)
 
 
-@pytest.mark.parametrize(
-    ("y", "words"), [([0, 1, 2, 3], "not 4 classes"), ([1, 1, 1, 1], "not one class")]
-)
-def test_there_must_be_two_classes(y: list[int], words: str) -> None:
-    with pytest.raises(hogwild.DataError, match=words):
-        HogwildClassifier().fit(np.eye(4), y)
+def test_there_must_be_two_classes() -> None:
+    with pytest.raises(hogwild.DataError, match="not one class"):
+        HogwildClassifier().fit(np.eye(4), [1, 1, 1, 1])
+
+
+def of_five_classes() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, a class for each, and the labels that each has."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(600, 12)).astype(np.float32)
+    scores = X @ random.normal(size=(12, 5))
+    return X, np.array(list("edcba"))[scores.argmax(axis=1)], (scores > 1).astype(int)
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "cross_entropy"])
+def test_many_classes_have_a_score_each(loss: str) -> None:
+    X, y, _ = of_five_classes()
+    classifier = HogwildClassifier(loss, random_state=0).fit(X, y)
+    assert classifier.classes_.tolist() == list("abcde")
+    assert (classifier.coef_.shape, classifier.intercept_.shape) == ((5, 12), (5,))
+    assert classifier.score(X, y) > 0.8
+    scores = X @ classifier.coef_.T + classifier.intercept_
+    np.testing.assert_allclose(classifier.decision_function(X), scores, rtol=1e-4, atol=1e-4)
+    odds = classifier.predict_proba(X)
+    np.testing.assert_allclose(odds.sum(axis=1), 1)
+    assert (classifier.classes_[odds.argmax(axis=1)] == classifier.predict(X)).all()
+
+
+def test_softmax_is_that_of_scikit_learn() -> None:
+    X, y, _ = of_five_classes()
+    found = HogwildClassifier("cross_entropy", alpha=0.1, **TO_THE_END).fit(X, y)
+    known = LogisticRegression(C=1 / (0.1 * len(y)), tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(found.coef_, known.coef_, atol=0.01)
+    np.testing.assert_allclose(found.predict_proba(X), known.predict_proba(X), atol=0.01)
+
+
+def test_softmax_of_two_classes_has_one_score() -> None:
+    X, y, _ = of_five_classes()
+    classifier = HogwildClassifier("cross_entropy", random_state=0).fit(X, y == "a")
+    assert (classifier.coef_.shape, classifier.intercept_.shape) == ((1, 12), (1,))
+    scores = X @ classifier.coef_[0] + classifier.intercept_[0]
+    np.testing.assert_allclose(classifier.decision_function(X), scores, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(classifier.predict_proba(X)[:, 1], expit(scores), atol=1e-4)
+    assert (classifier.predict(X) == (scores > 0)).all()
+
+
+def test_several_labels_are_predicted_as_a_matrix() -> None:
+    X, y, labels = of_five_classes()
+    classifier = HogwildClassifier("log_loss", random_state=0).fit(X, labels)
+    assert classifier.classes_.tolist() == [0, 1, 2, 3, 4]
+    assert np.mean(classifier.predict(X) == labels) > 0.9
+    assert ((classifier.predict_proba(X) > 0.5) == classifier.predict(X)).all()
+    same = HogwildClassifier("log_loss", random_state=0).fit(X, sparse.csr_matrix(labels))
+    assert same.coef_.tobytes() == classifier.coef_.tobytes()
+    with pytest.raises(ValueError, match="one label a row, but the model was trained for several"):
+        classifier.partial_fit(X, y)
+
+
+def test_partial_fit_knows_classes_that_come_later() -> None:
+    X, y, _ = of_five_classes()
+    classifier = HogwildClassifier("log_loss", random_state=0)
+    for classes in ("ab", "cde", "abcde", "abcde"):
+        some = np.isin(y, list(classes))
+        classifier.partial_fit(X[some], y[some], classes=list("abcde"))
+    assert classifier.score(X, y) > 0.7
+
+
+def test_a_pickle_of_many_classes_predicts_and_goes_on() -> None:
+    X, y, _ = of_five_classes()
+    fitted = HogwildClassifier(random_state=0, max_iter=2).fit(X, y)
+    for back in [pickle.loads(pickle.dumps(fitted)) for _ in range(8)]:  # wherever these lie
+        np.testing.assert_array_equal(back.predict(X), fitted.predict(X))
+    assert back.partial_fit(X, y).coef_.tobytes() == fitted.partial_fit(X, y).coef_.tobytes()

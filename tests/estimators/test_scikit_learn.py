@@ -25,7 +25,12 @@ EXPECTED = {
 
 
 @parametrize_with_checks(
-    [HogwildClassifier(), HogwildClassifier("log_loss"), HogwildRegressor()],
+    [
+        HogwildClassifier(),
+        HogwildClassifier("log_loss"),
+        HogwildClassifier("cross_entropy"),
+        HogwildRegressor(),
+    ],
     expected_failed_checks=lambda estimator: EXPECTED,
 )
 def test_scikit_learns_own_checks(estimator: BaseEstimator, check: Any) -> None:

@@ -69,4 +69,4 @@ def test_a_view_has_numbers_of_the_right_type_and_inputs_that_cannot_be_written(
     assert type(again) is RowView
     assert not any(field.flags.writeable for field in again)
     assert [type(field) for field in view(Clock, 3, 1)] == [float, float]
-    assert {type(field) for field in view(Shape, 1, 0, 1)} == {np.uintp}
+    assert {type(field) for field in view(Shape, 1, 0, 1, 1)} == {np.uintp}

@@ -1,0 +1,204 @@
+"""Many classes: K heads in one pass beside scikit-learn, and softmax to a gap.
+
+One against the rest on rows of RCV1's shape with several labels each, K = 20 and K = 101: the
+seconds of an epoch with all cores, beside `SGDClassifier` with one job for each core. That takes
+minutes on all rows and classes, so it learns some of the classes from some of the rows, and its
+seconds are scaled up by non-zeros x classes. Beside it the macro F1 on rows not seen, of heads that
+were learned together and of the same classes learned one by one.
+
+Softmax on 20 classes: seconds to a relative gap of GAP, beside scikit-learn's lbfgs and saga; each
+of their runs does more iterations than the one before, and the first to come near enough counts.
+"""
+
+import argparse
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.multiclass import OneVsRestClassifier
+
+import hogwild
+from experiments import report
+from hogwild import Rows
+from hogwild.data.synthetic import rcv1_classes
+from hogwild.machine import usable_cores
+
+L2 = 1e-4
+HEADS = {20: 15.0, 101: 30.0}  # classes, and how many times scikit-learn's speed is demanded
+LABELS = 3.0  # of a row, on average
+EPOCHS = 5
+PEER_CLASSES, PEER_ROWS = 8, 50_000  # that scikit-learn learns
+APART = 10  # classes that are learned one by one, at most
+TEST_ROWS = 20_000
+MOST_F1 = 0.002  # by which heads learned together may be worse
+CLASSES, GAP, SOFTMAX = 20, 1e-3, 5.0  # of softmax: classes, the gap, and the demanded ratio
+PATIENCE = 120.0  # seconds that a peer's run may take for another, twice as long, to follow
+
+Row = dict[str, Any]
+
+
+def macro_f1(has: Any, said: Any) -> float:
+    """The mean of F1 over the columns."""
+    sums = has.sum(axis=0) + said.sum(axis=0)
+    return float(np.mean(2 * (has & said).sum(axis=0) / np.maximum(sums, 1)))
+
+
+def against_the_rest(rows: int, heads: int, demanded: float) -> Row:
+    """An epoch of K heads and of scikit-learn's, and macro F1 together and one by one."""
+    cores = usable_cores()
+    drawn, _ = rcv1_classes(rows + TEST_ROWS, classes=heads, labels_per_row=LABELS)
+    train, test = drawn.take(np.arange(rows)), drawn.take(np.arange(rows, rows + TEST_ROWS))
+    options: Row = {"loss": "hinge", "l2": L2, "epochs": EPOCHS, "tol": 0, "objective_every": 0}
+    hogwild.train(train, **(options | {"epochs": 1}))  # makes the workers ready
+    ours = report.finished(hogwild.train(train, **options))
+    epoch = min(row["epoch_seconds"] for row in ours.trace)
+    one = report.finished(hogwild.train(train, workers=1, **options))
+    of_one = min(row["epoch_seconds"] for row in one.trace)
+
+    some = np.arange(min(rows, PEER_ROWS))
+    few, classes = train.take(some), min(heads, PEER_CLASSES)
+    Y = indicators(few, heads)[:, :classes]
+    X = few.to_scipy()
+    peer = SGDClassifier(alpha=L2, max_iter=1, tol=None)
+    began = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        OneVsRestClassifier(peer, n_jobs=cores).fit(X, Y)
+    taken = time.perf_counter() - began
+    theirs = taken * train.nonzeros / few.nonzeros * heads / classes
+
+    has = indicators(test, heads)[:, : min(heads, APART)].astype(bool)
+    together = macro_f1(has, ours.model.decision_function(test)[:, : has.shape[1]] > 0)
+    apart = macro_f1(has, one_by_one(train, test, has.shape[1], options))
+    report.say(
+        f"scikit-learn: {classes} of {heads} classes on {len(few):,} of {rows:,} rows took "
+        f"{taken:.2f} s"
+    )
+    return {
+        "heads": heads,
+        "rows": rows,
+        "epoch": epoch,
+        "epoch_of_one": of_one,
+        "work": train.nonzeros * heads / epoch,
+        "peer": theirs,
+        "ratio": theirs / epoch,
+        "demanded": demanded,
+        "together": together,
+        "apart": apart,
+        "strategy": ours.header["chosen"]["strategy"],
+    }
+
+
+def indicators(rows: Rows, heads: int) -> Any:
+    """The labels of rows as a matrix."""
+    found = np.zeros((len(rows), heads), np.int8)
+    found[rows.y.rows, rows.y.numbers] = 1
+    return found
+
+
+def one_by_one(train: Rows, test: Rows, heads: int, options: Row) -> Any:
+    """For some classes, each learned by itself, whether each test row has them."""
+    Y = indicators(train, int(train.y.numbers.max()) + 1)
+    found = [
+        hogwild.train(train.labelled(Y[:, head]), **options).model.decision_function(test) > 0
+        for head in range(heads)
+    ]
+    return np.column_stack(found)
+
+
+def softmax(rows: int) -> tuple[list[Row], float]:
+    """Seconds to the gap of each trainer, and the least objective that any came to."""
+    drawn, _ = rcv1_classes(rows, classes=CLASSES)
+    options: Row = {"task": "softmax", "l2": L2, "tol": 0}
+    hogwild.train(drawn, epochs=1, **options)
+    run = report.finished(hogwild.train(drawn, epochs=60, **options))
+    curves = {"hogwild": [(row["seconds"], row["objective"]) for row in run.trace]}
+    for solver in ("lbfgs", "saga"):
+        curves[solver] = peer_curve(drawn, solver, min(value for _, value in curves["hogwild"]))
+    least = min(value for curve in curves.values() for _, value in curve)
+    found = []
+    for name, curve in curves.items():
+        near = [seconds for seconds, value in curve if value <= least * (1 + GAP)]
+        found.append({"trainer": name, "seconds": near[0] if near else None})
+    return found, least
+
+
+def peer_curve(rows: Rows, solver: str, best: float) -> list[tuple[float, float]]:
+    """Seconds and objective of runs with twice as many iterations each."""
+    X, y = rows.to_scipy(), np.asarray(rows.y)
+    curve: list[tuple[float, float]] = []
+    iterations = 8
+    while not curve or (curve[-1][1] > best * (1 + GAP / 4) and curve[-1][0] < PATIENCE):
+        given = {"C": 1 / (L2 * len(rows)), "solver": solver, "tol": 1e-12}
+        began = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = LogisticRegression(max_iter=iterations, **given).fit(X, y)
+        seconds = time.perf_counter() - began
+        scores = X @ fitted.coef_.T + fitted.intercept_
+        true = scores[np.arange(len(y)), y]
+        loss = float(np.mean(np.logaddexp.reduce(scores, axis=1) - true))
+        curve.append((seconds, L2 / 2 * float(np.sum(fitted.coef_**2)) + loss))
+        iterations *= 2
+    return curve
+
+
+def yes(holds: bool) -> str:
+    """Whether something is as demanded, as a word."""
+    return "yes" if holds else "no"
+
+
+def main() -> None:
+    """Measures, prints the tables, and writes the record."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    report.rows_option(parser, 400_000, 4)
+    parser.add_argument("--softmax-rows", type=int, default=50_000, metavar="N", help="[50000]")
+    given = parser.parse_args()
+    report.say(report.about_machine())
+    lines = [against_the_rest(given.rows, heads, ratio) for heads, ratio in HEADS.items()]
+    head = ["heads", "1 worker", "all", "G nnz x heads/s", "scikit-learn", "ratio", "demanded"]
+    head += ["holds", "macro F1", "one by one", "holds"]
+    cells = [
+        [
+            f"{line['heads']} ({line['strategy']})",
+            f"{line['epoch_of_one']:.3f} s",
+            f"{line['epoch']:.3f} s",
+            f"{line['work'] / 1e9:.1f}",
+            f"{line['peer']:.1f} s",
+            f"{line['ratio']:.1f}",
+            f"{line['demanded']:g}",
+            yes(line["ratio"] >= line["demanded"]),
+            f"{line['together']:.4f}",
+            f"{line['apart']:.4f}",
+            yes(line["together"] >= line["apart"] - MOST_F1),
+        ]
+        for line in lines
+    ]
+    report.say(f"\nAn epoch of one against the rest, hinge, {given.rows:,} rows")
+    report.say(report.table(head, cells))
+    found, least = softmax(given.softmax_rows)
+    ours = found[0]["seconds"]
+    cells = [
+        [
+            line["trainer"],
+            "-" if line["seconds"] is None else f"{line['seconds']:.2f} s",
+            f"{line['seconds'] / ours:.1f}" if line["seconds"] and ours else "-",
+        ]
+        for line in found
+    ]
+    report.say(
+        f"\nSoftmax, {CLASSES} classes, {given.softmax_rows:,} rows: to a gap of {GAP:g} above "
+        f"{least:.6f} (demanded: {SOFTMAX:g} times as fast as either)"
+    )
+    report.say(report.table(["trainer", "seconds", "ratio"], cells))
+    report.record("speed-heads", [report.header(vars(given)), *lines, *found])
+
+
+if __name__ == "__main__":
+    sys.exit(report.command(main))

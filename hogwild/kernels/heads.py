@@ -1,0 +1,103 @@
+"""K heads: scores of a row for all of them at once, and what is added to all their weights.
+
+Of a column, the weights of all heads lie side by side: `width` numbers, K of them in use. A row is
+gone through once for a block of them, whose scores stay in registers. `register` is how many
+numbers the smallest block has; it divides the width, so a head that is learned in one block, or
+with other heads beside it, goes through the same arithmetic.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from hogwild.kernels.compile import inline
+from hogwild.kernels.primitives import U
+from hogwild.kernels.vectors import LINE, load, spread, store
+
+BLOCKS = 4, 2, 1  # registers to a block: the more, the fewer times a row is gone through
+MOST_TINY = 8  # heads that take less than a cache line
+
+
+def width_of(heads: int) -> int:
+    """Numbers stored for a column: whole cache lines, or a part of one that divides it."""
+    if heads > MOST_TINY:
+        return -(-heads // LINE) * LINE
+    return max(2, 1 << (heads - 1).bit_length())
+
+
+def register_of(width: int) -> int:
+    """How many heads one register has; several workers never share one."""
+    return min(width, LINE)
+
+
+@cache
+def scorer(register: int) -> Any:
+    """(rows, row, weights, shape, out): the inner products with the weights of some heads."""
+
+    def scoring(block: int) -> Any:
+        @inline
+        def score_blocks(
+            rows: Any, row: Any, weights: Any, shape: Any, first: Any, out: Any
+        ) -> Any:
+            while first + U(block - register) < shape.end:
+                sums = spread(np.float32(0), block)
+                for k in range(U(rows.begins[row]), U(rows.ends[row])):
+                    place = shape.width * U(rows.columns[k]) + first
+                    sums = sums + rows.values[k] * load(weights, place, block)
+                store(out, first, sums)
+                first += U(block)
+            return first
+
+        return score_blocks
+
+    large, middle, small = (scoring(block * register) for block in BLOCKS)
+
+    @inline
+    def score(rows: Any, row: Any, weights: Any, shape: Any, out: Any) -> None:
+        first = large(rows, row, weights, shape, shape.first, out)
+        first = middle(rows, row, weights, shape, first, out)
+        small(rows, row, weights, shape, first, out)
+
+    return score if register == LINE else _for_one(small)
+
+
+@cache
+def head_adder(register: int) -> Any:
+    """(rows, row, weights, shape, factors): weights <- weights + row * factors of some heads."""
+
+    def adding(block: int) -> Any:
+        @inline
+        def add_blocks(
+            rows: Any, row: Any, weights: Any, shape: Any, first: Any, factors: Any
+        ) -> Any:
+            while first + U(block - register) < shape.end:
+                steps = load(factors, first, block)
+                for k in range(U(rows.begins[row]), U(rows.ends[row])):
+                    place = shape.width * U(rows.columns[k]) + first
+                    new = load(weights, place, block) + rows.values[k] * steps
+                    store(weights, place, new)  # races where shared: may get lost
+                first += U(block)
+            return first
+
+        return add_blocks
+
+    large, middle, small = (adding(block * register) for block in BLOCKS)
+
+    @inline
+    def add(rows: Any, row: Any, weights: Any, shape: Any, factors: Any) -> None:
+        first = large(rows, row, weights, shape, shape.first, factors)
+        first = middle(rows, row, weights, shape, first, factors)
+        small(rows, row, weights, shape, first, factors)
+
+    return add if register == LINE else _for_one(small)
+
+
+def _for_one(blocks: Any) -> Any:
+    """Where all heads are in one register, there is nothing to divide."""
+
+    @inline
+    def of_one(rows: Any, row: Any, weights: Any, shape: Any, numbers: Any) -> None:
+        blocks(rows, row, weights, shape, shape.first, numbers)
+
+    return of_one

@@ -1,0 +1,119 @@
+"""Stochastic gradient descent for K heads at once: one against the rest, or softmax.
+
+    w_h <- (1 - rate l2) w_h;  s_h = <w_h, x> + b_h                       for each head h
+    w_h <- w_h - rate g_h x;   b_h <- b_h - intercept rate g_h
+
+One against the rest: g_h = slope(s_h, 1 if the row belongs to h, else -1), for any loss of two
+classes. Softmax with cross-entropy: g_h = p_h - [h is the row's class], p_h = exp(s_h) / sum of
+exp(s_k). Weights are stored as in steps/sgd.py.
+"""
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from hogwild.kernels.compile import inline
+from hogwild.kernels.exponential import exp
+from hogwild.kernels.heads import head_adder, scorer
+from hogwild.kernels.primitives import U
+from hogwild.kernels.targets import class_of, mark_class, mark_labels, weight_of
+from hogwild.problems.losses import CLASSES, LOSSES
+from hogwild.problems.schedules import SCHEDULES
+from hogwild.steps.sgd import Plan
+from hogwild.steps.step import Step
+
+FARTHEST = 600.0  # a score above that of the row's class: K times exp of it is no overflow
+
+
+@cache
+def heads(loss: str, kind: str, schedule: str, weighted: bool, register: int) -> Step:
+    """The step for a loss, a kind of targets and a schedule, with or without rows' weights."""
+    rate, scale, known = SCHEDULES[schedule].rate, SCHEDULES[schedule].scale, (weighted, register)
+    if LOSSES[loss].kinds == (CLASSES,):
+        look = _softmax(scale, *known)
+    else:
+        look = _against(loss, kind, scale, *known)
+    name = f"heads-{loss}-{kind}-{schedule}-{register}{'-weighted' * weighted}"
+    write = _writing(scale, SCHEDULES[schedule].stored_rate, register)
+    return Step(name, look, write, rate, scale, Plan, width=0, targets=0)
+
+
+def _against(loss: str, kind: str, scale_of: Any, weighted: bool, register: int) -> Any:
+    """Looking at a row with one head against the rest.
+
+    Sums of losses are kept for each register, too: which worker has which does not change them.
+    """
+    value, slope = LOSSES[loss].value, LOSSES[loss].slope
+    score, row_weight = scorer(register), weight_of(weighted)
+    mark = mark_class if kind == CLASSES else mark_labels
+
+    @inline
+    def look(task: Any, row: Any, stored: Any, t: Any, sums: Any) -> Any:
+        rows, own, shape, parameter = task.rows, task.own, task.shape, task.plan.parameter
+        scores, signs = own.scores, own.signs
+        scale = np.float32(scale_of(task.plan, t))
+        score(rows, row, stored.read, shape, scores)
+        weight = row_weight(rows, row, shape)
+        mark(rows, row, shape, np.float32(1), signs)
+        total, product = sums
+        for first in range(shape.first, shape.end, U(register)):
+            of_register = 0.0
+            for head in range(first, first + U(register)):
+                z = np.float64(scale * scores[head] + stored.bias[head])
+                y = np.float64(signs[head])  # 0 beyond the last head: neither loss nor slope
+                of_register += abs(y) * value(z, y, parameter)
+                scores[head] = np.float32(weight * slope(z, y, parameter))
+            own.slopes[first // U(register)] += weight * of_register
+            total += weight * of_register
+        mark(rows, row, shape, np.float32(-1), signs)
+        return total, product
+
+    return look
+
+
+def _softmax(scale_of: Any, weighted: bool, register: int) -> Any:
+    """Looking at a row with all heads together. Scores are taken relative to that of its class."""
+    score, row_weight = scorer(register), weight_of(weighted)
+
+    @inline
+    def look(task: Any, row: Any, stored: Any, t: Any, sums: Any) -> Any:
+        rows, own, shape = task.rows, task.own, task.shape
+        scores, odds, signs = own.scores, own.slopes, own.signs
+        scale = np.float32(scale_of(task.plan, t))
+        score(rows, row, stored.read, shape, scores)
+        weight = row_weight(rows, row, shape)
+        true = class_of(rows, row, shape)
+        of_true = scale * scores[true] + stored.bias[true]
+        all_odds = 0.0
+        for head in range(U(0), shape.width):
+            z = np.float64(scale * scores[head] + stored.bias[head] - of_true)
+            odds[head] = np.float64(abs(signs[head])) * exp(min(z, FARTHEST))
+            all_odds += odds[head]
+        factor = weight / all_odds
+        for head in range(U(0), shape.width):
+            scores[head] = np.float32(factor * odds[head])
+        scores[true] -= np.float32(weight)
+        total, product = sums
+        return total + weight * math.log(all_odds), product
+
+    return look
+
+
+def _writing(scale_of: Any, stored_rate_of: Any, register: int) -> Any:
+    add = head_adder(register)
+
+    @inline
+    def write(task: Any, row: Any, stored: Any, t: Any) -> None:
+        plan, shape, slopes = task.plan, task.shape, task.own.scores
+        rate = stored_rate_of(plan, t)
+        step = np.float32(-rate)
+        of_bias = np.float32(scale_of(plan, t) * plan.intercept)
+        for first in range(shape.first, shape.end, U(register)):
+            for head in range(first, first + U(register)):
+                slopes[head] *= step
+                stored.moved[head] += slopes[head] * of_bias
+        add(task.rows, row, stored.write, shape, slopes)
+
+    return write
