@@ -1,7 +1,7 @@
 # make run-experiment   install, generate data, train, show results   (ROWS=... for more rows)
 # make test             the tests        make test-all   the slow ones too
 # make check            formatter, linter, type checker
-# make speed            every speed that the README names, at its size
+# make speed            every ratio of speeds that is demanded (DATA=FILE, BASELINE=DIR)
 # make scaling          how training scales with workers, and why no better (SHAPE=..., ROWS=...)
 # make peers            time to quality beside other trainers
 # make peers-mf         the same for factorization: installs them in experiments/.peers first (3 GB)
@@ -39,9 +39,12 @@ format: .venv/installed-dev
 	$(BIN)/ruff check --fix
 
 speed: .venv/installed-dev
-	$(BIN)/python experiments/speed.py
-	$(BIN)/python experiments/speed_factors.py
-	$(BIN)/python experiments/speed_workers.py
+	@failed=0; \
+	for command in "speed.py $(if $(DATA),--data $(DATA)) $(if $(BASELINE),--baseline $(BASELINE))" \
+	  speed_factors.py speed_workers.py; do \
+	  $(BIN)/python experiments/$$command || failed=$$?; \
+	  test $$failed -lt 130 || break; \
+	done; exit $$failed
 
 scaling: .venv/installed
 	$(BIN)/python experiments/scaling.py --shape $(SHAPE) $(ASKED_ROWS)

@@ -90,15 +90,17 @@ def _short(path: Path) -> Path:
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
-    """Columns as wide as what is in them, flush right but for the first."""
+    """The processor's name, and columns as wide as their cells, flush right but for the first."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    return "\n".join(
+    lines = [
         "  ".join(
             cell.rjust(width) if number else cell.ljust(width)
             for number, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in [head, *rows]
-    )
+    ]
+    cores = machine.usable_cores()
+    return "\n".join([f"{machine.cpu_name()}, {cores} core{'s' * (cores > 1)}", *lines])
 
 
 def finished(result: Result) -> Result:

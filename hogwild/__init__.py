@@ -29,10 +29,12 @@ if TYPE_CHECKING:
         WorkerError,
     )
     from hogwild.estimators import HogwildClassifier, HogwildRegressor, MatrixFactorization
+    from hogwild.grids import logspace
     from hogwild.parallel.pool import close_pool
     from hogwild.problems.factor_model import FactorModel
     from hogwild.problems.linear_model import LinearModel
     from hogwild.problems.registry import load_model
+    from hogwild.selection import SearchResult, search
     from hogwild.training import train
 
 __version__ = VERSION
@@ -57,10 +59,13 @@ _HOMES = {
     "HogwildClassifier": "estimators",
     "HogwildRegressor": "estimators",
     "MatrixFactorization": "estimators",
+    "logspace": "grids",
     "close_pool": "parallel.pool",
     "FactorModel": "problems.factor_model",
     "LinearModel": "problems.linear_model",
     "load_model": "problems.registry",
+    "SearchResult": "selection",
+    "search": "selection",
     "train": "training",
 }
 
@@ -79,6 +84,7 @@ __all__ = [
     "Ratings",
     "Result",
     "Rows",
+    "SearchResult",
     "Watcher",
     "WorkerError",
     "__version__",
@@ -86,8 +92,10 @@ __all__ = [
     "load",
     "load_model",
     "load_ratings",
+    "logspace",
     "save",
     "save_ratings",
+    "search",
     "statistics",
     "train",
 ]

@@ -31,10 +31,13 @@ TASKS = {
     "regression": Task("squared", "linear", ("numbers", "counts")),
     "mf": Task("squared", "factors", ()),
 }
+ADAPTIVE = "adaptive"  # the schedule with a rate for each weight, or for each row of factors
 DEFAULTS: dict[str, dict[str, Any]] = {
     "linear": {"l2": 1e-4, "schedule": "inverse"},
-    "factors": {"schedule": "adaptive"},
+    "factors": {"schedule": ADAPTIVE},
 }
+# Of linear models with an L1 penalty
+DEFAULTS_L1: dict[str, Any] = {"l2": 0.0, "schedule": ADAPTIVE}
 BACKENDS = ("process", "thread")
 MOST_WORKERS = 1024
 MOST_FACTORS = 4096
@@ -64,7 +67,8 @@ def loss_names(task: str | None = None) -> list[str]:
 def schedule_names(task: str | None = None) -> list[str]:
     from hogwild.problems.schedules import EPOCH_SCHEDULES, SCHEDULES
 
-    return _of_family({"linear": list(SCHEDULES), "factors": list(EPOCH_SCHEDULES)}, task)
+    linear = [*SCHEDULES, ADAPTIVE]
+    return _of_family({"linear": linear, "factors": list(EPOCH_SCHEDULES)}, task)
 
 
 def strategy_names(task: str | None = None) -> list[str]:
@@ -73,12 +77,6 @@ def strategy_names(task: str | None = None) -> list[str]:
     rows = [AUTO, *(name for name, strategy in STRATEGIES.items() if strategy.rows)]
     blocks = [AUTO, *(name for name, strategy in STRATEGIES.items() if strategy.blocks)]
     return _of_family({"linear": rows, "factors": blocks}, task)
-
-
-def _deterministic(strategy: str) -> bool:
-    from hogwild.loops.strategies import AUTO, STRATEGIES
-
-    return strategy == AUTO or STRATEGIES[strategy].deterministic
 
 
 def _of_family(names: dict[str, list[str]], task: str | None) -> list[str]:
@@ -96,10 +94,15 @@ def option(
     above: float | None = None,
     below: float | None = None,
     most: float | None = None,
+    searched: bool = False,
 ) -> Any:
-    """A field of `Config`: what it means, which models have it, and which values it takes."""
+    """A field of `Config`: what it means, which models have it, and which values it takes.
+
+    Of options that are `searched`, `hogwild.search` compares several values.
+    """
     limits = {"choices": choices, "least": least, "above": above, "below": below, "most": most}
-    return field(default=default, metadata={"text": text, "family": family} | limits)
+    about = {"text": text, "family": family, "searched": searched}
+    return field(default=default, metadata=about | limits)
 
 
 @dataclass(frozen=True)
@@ -123,9 +126,15 @@ class Config:
         "costs nothing [0.1]",
         family="linear",
         above=0,
+        searched=True,
     )
     quantile: float | None = option(
-        None, "with the loss quantile: which one [0.5]", family="linear", above=0, below=1
+        None,
+        "with the loss quantile: which one [0.5]",
+        family="linear",
+        above=0,
+        below=1,
+        searched=True,
     )
     class_weight: str | dict[Any, float] | None = option(  # noqa: RUF009
         None,
@@ -134,9 +143,13 @@ class Config:
     )
     l2: float | None = option(
         None,
-        "weight of the penalty l2/2 * |w|^2 [1e-4; of factors, "
+        "weight of the penalty l2/2 * |w|^2 [1e-4, with --l1 0; of factors, "
         "by the spread of the ratings and how many there are of a user and an item]",
         least=0,
+        searched=True,
+    )
+    l1: float = option(
+        0.0, "weight of the penalty l1 * |w|_1, which makes many weights zero", least=0
     )
     intercept: bool = option(True, "learn an intercept, which is not penalised", family="linear")
     rank: int = option(
@@ -148,9 +161,6 @@ class Config:
         family="factors",
     )
     bias_l2: float | None = option(None, "l2 of the biases [0.02]", family="factors", least=0)
-    l1: float = option(
-        0.0, "weight of the penalty l1 * |w|_1 on factors", family="factors", least=0
-    )
     weighted: bool = option(
         True,
         "weigh the penalty of a user or an item by the number of its ratings",
@@ -161,17 +171,20 @@ class Config:
     )
     early_stopping: float | None = option(
         None,
-        "hold out this share of the ratings, stop when they are no longer predicted better, and "
-        "take the best epoch",
-        family="factors",
+        "hold out this share of the rows or ratings, stop when they are no longer predicted "
+        "better, and take the best epoch",
         above=0,
         most=0.5,
     )
     epochs: int = option(20, "passes over the data, at most", least=1)
     tol: float = option(
         1e-3,
-        "stop when two epochs in a row each lower the objective by less than this share of it",
+        "stop when --patience epochs in a row each lower the objective by less than this share of "
+        "it",
         least=0,
+    )
+    patience: int = option(
+        2, "epochs in a row without progress after which training stops", least=1
     )
     target: float | None = option(None, "stop when the objective is at most this")
     time_limit: float | None = option(None, "stop after this many seconds of training", above=0)
@@ -195,10 +208,15 @@ class Config:
     )
     backend: str = option("process", "what the workers are", choices=backend_names)
     schedule: str | None = option(
-        None, "how the rate goes down [inverse; for mf, adaptive]", choices=schedule_names
+        None,
+        "how the rate goes down [inverse; with --l1 and for mf, adaptive]",
+        choices=schedule_names,
     )
     eta0: float | None = option(
-        None, "the first rate [found on a few rows; for mf, by the size of the ratings]", above=0
+        None,
+        "the first rate [found on a few rows; for mf, by the size of the ratings]",
+        above=0,
+        searched=True,
     )
     beta: float | None = option(
         None,
@@ -209,7 +227,7 @@ class Config:
     )
     average: bool = option(
         True,
-        "take a mean of the weights over the last epoch where that is better",
+        "take a mean of the weights over the last epoch where that is better; never with --l1",
         family="linear",
     )
     objective_every: int = option(
@@ -218,7 +236,8 @@ class Config:
     seed: int = option(0, "seed of all that is random", least=0, most=2**63 - 1)
 
     def __post_init__(self) -> None:
-        for name, value in DEFAULTS.get(self.family, {}).items():
+        defaults = DEFAULTS_L1 if self.zeroes else DEFAULTS.get(self.family, {})
+        for name, value in defaults.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
 
@@ -241,7 +260,9 @@ class Config:
             if (problem := self._problem(known, getattr(self, known.name)))
         }
         misplaced = [] if "task" in found else self._misplaced(set(found))
-        return [*found.values(), *misplaced, *([] if found else self._conflicts())]
+        from hogwild.problems.needs import unmet
+
+        return [*found.values(), *misplaced, *([] if found else unmet(self))]
 
     def _problem(self, known: "dataclasses.Field[Any]", value: Any) -> str | None:
         """What is wrong with the value of an option, if anything is."""
@@ -278,42 +299,6 @@ class Config:
             and getattr(self, known.name) != known.default
         ]
 
-    def _conflicts(self) -> list[str]:
-        """What is wrong with options that are well-formed, each of them."""
-        found = []
-        if self.target is not None and self.objective_every == 0:
-            found.append("target: it needs an objective_every of 1 or more to be noticed")
-        if self.early_stopping is not None and self.objective_every != 1:
-            found.append("early_stopping: it needs an objective_every of 1")
-        if self.beta is not None and self.schedule not in ("backoff", "adaptive"):
-            found.append("beta: only the schedules backoff and adaptive have one; leave it out")
-        if self.batch is not None and self.strategy != "minibatch":
-            found.append("batch: only the strategy minibatch has one; leave it out")
-        elif self.batch is not None and self.batch % 8:
-            found.append(f"batch: it must be a multiple of 8, not {self.batch}")
-        if self.deterministic and not _deterministic(self.strategy):
-            found.append(
-                f"deterministic: the strategy {self.strategy} depends on who comes first; leave it "
-                "out"
-            )
-        found += self._loss_conflicts()
-        if self.loss_name == "kl" and self.biases:
-            found.append("biases: scores of the loss kl are products of factors only; leave it out")
-        if self.bias_l2 is not None and not self.has_biases:
-            found.append("bias_l2: there are no biases to penalise; leave it out")
-        return found
-
-    def _loss_conflicts(self) -> list[str]:
-        """Parameters of losses that this loss does not have, and class weights without classes."""
-        found = []
-        own = self.loss_parameter
-        for name in ("epsilon", "quantile"):
-            if getattr(self, name) is not None and (own is None or own.option != name):
-                found.append(f"{name}: the loss {self.loss_name} has none; leave it out")
-        if self.class_weight is not None and "signs" not in TASKS[self.task].kinds:
-            found.append(f"class_weight: the task {self.task} has no classes; leave it out")
-        return found
-
     @property
     def loss_parameter(self) -> "Parameter | None":
         """The parameter that the loss of a linear model has, if any."""
@@ -345,6 +330,11 @@ class Config:
     def loss_name(self) -> str:
         """The loss, the task's own where none was named."""
         return self.loss or TASKS[self.task].loss
+
+    @property
+    def zeroes(self) -> bool:
+        """Whether weights of a linear model are to be zero, for an L1 penalty."""
+        return self.family == "linear" and isinstance(self.l1, numbers.Real) and self.l1 > 0
 
     @property
     def has_biases(self) -> bool:

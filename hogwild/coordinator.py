@@ -23,7 +23,7 @@ from hogwild.machine import usable_cores
 from hogwild.parallel import pool, processes
 from hogwild.parallel.memory import Arrays, private_arrays
 from hogwild.parallel.team import Alone, Control, Team, Threads, Tick
-from hogwild.problems.problem import Problem, Share
+from hogwild.problems.problem import Now, Problem, Share
 from hogwild.trace import Row, Stopwatch
 from hogwild.trace import header as trace_header
 
@@ -31,18 +31,16 @@ from hogwild.trace import header as trace_header
 # single precision bears easily
 LEAST_SCALE = 1e-12
 LEAST_HURRIED = 0.75
-PATIENT_EPOCHS = 2  # epochs in a row without progress, before a run counts as converged
-RETRIES = 8  # smaller rates that are tried where one diverges and training starts over
-SMALLER = 16  # times, each of them
 FINISHED_PARTS = 8  # of the weights, that workers make whole side by side
-HALVINGS = 24  # of the rate, where training goes back an epoch
+HALVINGS = 24  # of the rate, at most; each time, training goes back an epoch
 
 
 @dataclass(frozen=True)
 class State:
     """What training goes on from: the weights as they last were (not their mean), and the time.
 
-    `weights` may be a model, where the problem makes weights of one.
+    `weights` may be a model, where the problem makes weights of one. `eta0` is the first rate; 0:
+    to be found.
     """
 
     weights: Any
@@ -73,6 +71,11 @@ class Result:
     notes: list[str]
     state: State | None
 
+    def records(self) -> list[Row]:
+        """The record of the run: the header, a row for every epoch, and the end."""
+        end = {"kind": "end", "reason": self.reason, "notes": self.notes}
+        return [self.header, *self.trace, end]
+
 
 class Watcher:
     """Is told how a run goes; the command line's display is one."""
@@ -82,13 +85,16 @@ class Watcher:
         warnings.warn(text, HogwildWarning, stacklevel=2)
 
     def start(self, header: Row) -> None:
-        """Training begins, or begins anew."""
+        """Training begins."""
 
     def tick(self, epoch: int, share: float, seconds: float) -> None:
         """Some time has passed in an epoch of which that share is done."""
 
     def epoch(self, row: Row) -> None:
         """An epoch is done."""
+
+    def search(self, row: Row) -> None:
+        """What a search is about to compare, a row of its table, or what it picked."""
 
 
 class Run:
@@ -125,6 +131,7 @@ class Run:
         self._start = start
         self._done = self._first_step = start.steps if start else 0  # steps since training began
         self._eta0 = 0.0
+        self._best = np.inf  # objective of an epoch so far
         self.interrupt = Interrupt()
         self._epoch = self._first_epoch = start.epochs if start else 0  # begun since then
 
@@ -151,7 +158,9 @@ class Run:
             for text in self.problem.notes:
                 self._note(text)
             self._say_start()
-            return self._result(self._epochs())
+            reason = self._epochs()
+            self._check_learned(reason)
+            return self._result(reason)
         except KeyboardInterrupt:
             if self._done == self._first_step:
                 raise
@@ -226,27 +235,23 @@ class Run:
     # Epochs
 
     def _epochs(self) -> str:
-        """Runs epochs; goes back, or starts over, with a smaller rate where one diverges."""
-        for _ in range(HALVINGS if self.problem.goes_back else RETRIES):
+        """Runs epochs. After one that went wrong, goes back and on at a smaller rate."""
+        for _ in range(HALVINGS):
             try:
                 return self._epochs_at(self._eta0)
             except DivergenceError:
-                if self.problem.goes_back:
-                    self._go_back(self._eta0 / 2)
-                elif self.config.eta0 is None:
-                    self._start_over(self._eta0 / SMALLER)
-                else:
-                    raise
+                self._go_back(self._eta0 / 2)
         return self._epochs_at(self._eta0)
 
     def _go_back(self, eta0: float) -> None:
         """To the last good epoch, or to the start, at another rate; told once."""
         if self._eta0 == self.header["chosen"]["eta0"]:
-            self._note(
-                f"the rate is too large: in epoch {self._epoch} the objective got worse than it "
-                f"is without a model. Went back an epoch, and on at half the rate, {eta0:g} (and "
-                "so again where needed)"
+            text = (
+                f"the rate is too large: in epoch {self._epoch} the objective got worse. Went back "
+                f"an epoch, and on at half of eta0 = {self._eta0:g} (and so again where needed)"
             )
+            hint = self.problem.hint
+            self._note(f"{text}. {hint}" if hint else text)
         self._eta0 = eta0
         self._epoch -= 1
         if not self._kept:
@@ -254,18 +259,7 @@ class Run:
             self._set_start()
             return
         self._done = self._kept_row["steps"]
-        for name, array in (self._kept | self._kept_last).items():
-            self._shared[name][:] = array
-
-    def _start_over(self, eta0: float) -> None:
-        self._eta0 = eta0
-        self._note(
-            f"the rate found on a few rows was too large for all of them: started over at {eta0:g}"
-        )
-        self.trace.clear()
-        self._done, self._epoch = self._first_step, self._first_epoch
-        self._set_start()
-        self._say_start()
+        self.problem.restore(self._shared, self._kept, self._kept_last)
 
     def _epochs_at(self, eta0: float) -> str:
         while True:
@@ -323,24 +317,24 @@ class Run:
         done = self._done + self._control.steps()
         at_end = bool(problem.snapshots) and (share.end == 1 or stopped)
         moments = self._control.moments() if at_end else None
-        scale = self._scale(done, share.eta0)
+        now = self._now(done, share.eta0)
         if problem.finishes_together:
             # In as many parts for any number of workers: sums are to be the same
-            answers = self._do("finish", _nothing, scale, moments, FINISHED_PARTS)
+            answers = self._do("finish", _nothing, now, moments, FINISHED_PARTS)
             found = list(chain.from_iterable(answers))
             if stopped:
                 self._control.stop()
         else:
-            found = [problem.finish(self._shared, scale, moments, 0, 1)]
+            found = [problem.finish(self._shared, now, moments, 0, 1)]
         if moments is not None:
             first = share.epoch == 1
             problem.choose(self._shared, np.sum(found, axis=0), first, self._threads)
         self._done = done
 
-    def _scale(self, done: int, eta0: float) -> float:
-        """What the present weights will be multiplied by."""
+    def _now(self, done: int, eta0: float) -> Now:
+        """After so many steps, as the weights count them."""
         each = self._own_time
-        return self.problem.scale(done // each, self._done // each, eta0)
+        return Now(done // each, self._done // each, eta0)
 
     def _count_time(self, answers: list[Learned]) -> None:
         """Adds to where the time of the epoch went, for each worker on average."""
@@ -373,7 +367,7 @@ class Run:
         least = LEAST_HURRIED if hurried else LEAST_SCALE
         parts = 1
         while parts < units:
-            if self._scale(self._done + -(-units // parts), eta0) >= least:
+            if self.problem.scale(self._now(self._done + -(-units // parts), eta0)) >= least:
                 break
             parts *= 2
         return parts
@@ -425,16 +419,24 @@ class Run:
             row["tracked"] = row["objective"]
         else:
             row["tracked"] = self.problem.online(self._shared, row["online_loss"])
-        self._check_sound(row["tracked"])
-        converged = self._converged(row["tracked"])
+        self._check_finite(row["tracked"])
+        slow = self._gains_little(row["tracked"])
         due = every > 1 and row["epoch"] % every == 0
-        if row["objective"] is None and (due or limit or converged):
+        # Losses met on the way are no proof of an epoch that went wrong, only a reason to look
+        doubtful = self.problem.went_wrong(row["tracked"], np.inf)
+        if row["objective"] is None and (due or limit or slow or doubtful):
             found = self._evaluate()
             row.update(found)
-            self._check_sound(found["objective"])
-        target, objective = self.config.target, row["objective"]
-        reached = target is not None and objective is not None and objective <= target
-        return "target" if reached else limit or self._over_fitted(row) or converged
+            self._check_finite(found["objective"])
+        if row["objective"] is None:
+            return None
+        if self.problem.went_wrong(row["objective"], self._best):
+            raise self._diverged("the objective got worse")
+        if self.config.target is not None and row["objective"] <= self.config.target:
+            return "target"
+        converged = slow and not self.problem.has_risen(row["objective"], self._best)
+        self._best = min(self._best, row["objective"])
+        return limit or self._over_fitted(row) or ("converged" if converged else None)
 
     def _over_fitted(self, row: Row) -> str | None:
         """Whether what was held out has not been predicted better for some epochs."""
@@ -443,29 +445,44 @@ class Run:
             return None
         values = [before[judge] for before in self.trace] + [row[judge]]
         since = len(values) - 1 - int(np.argmin(values))
-        return "overfitting" if since >= PATIENT_EPOCHS else None
+        return "overfitting" if since >= self.config.patience else None
 
-    def _check_sound(self, objective: float) -> None:
-        sound = np.isfinite(objective) and objective <= self.problem.hopeless
-        if not sound or not _finite(self.problem.learned(self._shared)):
-            raise self._diverged()
+    def _check_finite(self, objective: float) -> None:
+        if not np.isfinite(objective) or not _finite(self.problem.learned(self._shared)):
+            raise self._diverged("the weights overflowed")
 
-    def _diverged(self) -> DivergenceError:
-        cure = "give a smaller eta0, or leave it out to have one found"
-        if self.config.eta0 is None:
-            cure = "no smaller one was found either; scale the values of the data down"
-        return DivergenceError(
-            f"the weights overflowed in epoch {self._epoch}: the rate eta0 = {self._eta0:g} is too "
-            f"large for this data; {cure}"
+    def _diverged(self, what: str) -> DivergenceError:
+        first = self.header["chosen"]["eta0"]
+        rates = f"the rate eta0 = {first:g} is too large for this data"
+        if self._eta0 != first:
+            rates += f", and so were smaller ones down to {self._eta0:g}"
+        cure = self.problem.advice
+        if self.config.eta0 is not None:
+            cure = self.problem.hint or "Give a smaller eta0, or leave it out to have one found"
+        return DivergenceError(f"{what} in epoch {self._epoch}: {rates}. {cure}")
+
+    def _check_learned(self, reason: str) -> None:
+        """Refuses to call it convergence where the rate became too small to learn anything."""
+        if reason != "converged":
+            return
+        if not self.problem.learned_nothing(self.trace[-1]["objective"]):
+            return
+        first, text = self.header["chosen"]["eta0"], f"by epoch {self._epoch} nothing was learned"
+        if self._eta0 == first:
+            self._note(f"{text}. {self.problem.advice}")
+            return
+        raise DivergenceError(
+            f"{text}: the rate eta0 = {first:g} is too large for this data, and {self._eta0:g} is "
+            f"too small. {self.problem.advice}"
         )
 
-    def _converged(self, tracked: float) -> str | None:
-        values = [row["tracked"] for row in self.trace[-PATIENT_EPOCHS:]] + [tracked]
-        if not self.config.tol or len(values) <= PATIENT_EPOCHS:
-            return None
+    def _gains_little(self, tracked: float) -> bool:
+        patience = self.config.patience
+        values = [row["tracked"] for row in self.trace[-patience:]] + [tracked]
+        if not self.config.tol or len(values) <= patience:
+            return False
         gains = [before - after for before, after in pairwise(values)]
-        slow = all(gain < self.config.tol * abs(tracked) for gain in gains)
-        return "converged" if slow else None
+        return all(gain < self.config.tol * abs(tracked) for gain in gains)
 
     def _evaluate(self) -> Row:
         """The objective and the errors, by all workers, with the training clock standing still."""
@@ -506,7 +523,7 @@ class Run:
         best = self.problem.judge is not None and bool(self._kept)
         if best or not self._whole or not _finite(learned):
             if not self._kept:
-                raise self._diverged()
+                raise self._diverged("the weights overflowed")
             learned = self._kept
         last = self._kept_row if best else self.trace[-1] if self.trace else {}
         about = {

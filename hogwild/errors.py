@@ -21,7 +21,7 @@ class DataError(HogwildError, ValueError):
 
 
 class DivergenceError(HogwildError):
-    """The weights overflowed: the rate is too large for this data."""
+    """The objective got worse, or the weights overflowed, however small the rate."""
 
 
 class WorkerError(HogwildError):

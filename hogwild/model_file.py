@@ -23,7 +23,7 @@ from hogwild.errors import HogwildError
 from hogwild.paths import PathLike
 
 MAGIC = b"HOGWILD\n"
-VERSION = 1
+VERSION = 2  # the newest that is read; what an older program can read is written as of its time
 HEAD = struct.Struct("<8sIQ")
 ALIGNMENT = 64
 
@@ -34,14 +34,14 @@ class ModelFileError(HogwildError):
     """A file that is no model, or is damaged, or is newer than this program."""
 
 
-def write(path: PathLike, about: dict[str, Any], arrays: Arrays) -> None:
-    """Writes a model file, whole or not at all."""
+def write(path: PathLike, about: dict[str, Any], arrays: Arrays, version: int = 1) -> None:
+    """Writes a model file, whole or not at all, for programs that read this version or later."""
     listed = [
         {"name": name, "dtype": array.dtype.str, "length": len(array)}
         for name, array in arrays.items()
     ]
     text = json.dumps({"arrays": listed, "about": about}, allow_nan=False).encode()
-    head = HEAD.pack(MAGIC, VERSION, len(text)) + text
+    head = HEAD.pack(MAGIC, version, len(text)) + text
     checksum = zlib.crc32(head)
     place = len(head)
     with writing(path) as file:

@@ -3,8 +3,9 @@
 import os
 import secrets
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hogwild import trace as records
 from hogwild.config import TASKS, Config
@@ -13,11 +14,14 @@ from hogwild.data.files import load
 from hogwild.data.ratings import Ratings
 from hogwild.data.ratings_files import load_ratings, named_as_ratings
 from hogwild.data.rows import Labels, Rows, check_same_base
+from hogwild.data.weights import load_weights
 from hogwild.errors import DataError, HogwildError, OptionError, WorkerError
 from hogwild.paths import PathLike, check_apart, check_output, check_space
 from hogwild.problems.factor_model import FactorModel
 from hogwild.problems.problem import Problem
 from hogwild.problems.registry import PROBLEMS
+
+R = TypeVar("R", bound=Result)
 
 ROOM = 1 << 16  # bytes of a model file besides its weights, amply
 
@@ -26,11 +30,13 @@ def train(
     data: Rows | Ratings | PathLike,
     *,
     test: Rows | Ratings | PathLike | None = None,
+    validate: Rows | PathLike | None = None,
     model: PathLike | None = None,
     trace: PathLike | None = None,
     watcher: Watcher | None = None,
     start: State | FactorModel | None = None,
     labels: Labels | None = None,
+    sample_weight: Any = None,
     index_base: str | int = "auto",
     columns: Any = None,
     duplicates: str = "keep",
@@ -41,12 +47,16 @@ def train(
     Args:
         data: rows with labels, or for the task mf ratings; or the file to load them from.
         test: rows or ratings (or their file) to report the error on after every epoch.
+        validate: rows (or their file) to learn nothing from: training stops when they are no longer
+            predicted better, for `patience` epochs, and the best epoch is taken. The option
+            `early_stopping` holds out a share of the data for the same.
         model: a file to save the model in, also after Ctrl-C or the death of a worker.
         trace: a file for the record of the run, as JSON lines.
         watcher: is told how the run goes.
         start: the `state` of an earlier result, to go on from; or a factor model: users and items
             that it does not know begin anew.
         labels: the negative and the positive label, where the data has only one of them.
+        sample_weight: a weight for each row of the data: an array, or a file with a number a line.
         index_base: the number of the first column, where `data` is a file of text; see `load`.
         columns: which columns of a file of ratings to read; see `load_ratings`.
         duplicates: what to do with several ratings of an item by a user; see `Ratings`.
@@ -60,7 +70,7 @@ def train(
     Raises:
         OptionError: lists all the options that are out of range.
         DataError: data that cannot be learned from.
-        DivergenceError: the weights overflowed.
+        DivergenceError: the objective gets worse, or the weights overflow, however small the rate.
         WorkerError: a worker ended; its `result` has the model of the last finished epoch.
     """
     if isinstance(data, Ratings) or (
@@ -68,43 +78,53 @@ def train(
     ):
         options = {"task": "mf"} | options
     config = Config.of(options)
-    for path in (model, trace):
-        if path is not None:
-            check_output(path)
-    files = [given if isinstance(given, str | os.PathLike) else None for given in (data, test)]
-    check_apart({"model": model, "trace": trace}, files)
+    check_files({"model": model, "trace": trace}, (data, test, validate, sample_weight))
+    more: dict[str, Any] = {}
     if config.family == "factors":
-        _refuse({"labels": labels}, config.task)
-    trained = load_data(data, config.task, index_base, columns, duplicates)
-    tests = None if test is None else _load_tests(test, trained, columns, duplicates)
-    problem: Problem = PROBLEMS[config.family](
-        trained, tests, config, *([labels] if labels else [])
-    )
+        given = {"validate": validate is not None, "sample_weight": sample_weight is not None}
+        _refuse({"labels": labels} | given, config.task)
+    elif validate is not None:
+        check_judge(config)
+    tests: Any
+    trained: Any = load_data(data, config.task, index_base, columns, duplicates)
+    if config.family == "factors":
+        tests = None if test is None else _test_ratings(test, columns, duplicates)
+    else:
+        trained = weighted(trained, sample_weight)
+        tests = _others(test, trained, "test on")
+        more = {"labels": labels, "validate": _others(validate, trained, "judge by")}
+    problem: Problem = PROBLEMS[config.family](trained, tests, config, **more)
     if model is not None:
-        check_space(model, problem.model_bytes + ROOM)
+        check_room(model, problem)
     if isinstance(start, FactorModel):
         start = State(start, 0, 0, config.eta0 or problem.find_rate())
     run = Run(problem, config, watcher or Watcher(), start)
     run.prepare()
     with run.interrupt:
-        result = _run_and_write(run, model, trace)
+        result = run_and_write(run, model, trace, _as_it_is)
     if run.interrupt.happened and result.reason != "interrupted":
         raise KeyboardInterrupt("training was done, and all that was asked for is written")
     return result
 
 
-def _run_and_write(run: Run, model: PathLike | None, trace: PathLike | None) -> Result:
+def run_and_write(
+    run: Run,
+    model: PathLike | None,
+    trace: PathLike | None,
+    made_of: Callable[[Result], R],
+) -> R:
+    """Trains, and writes what was asked for; `made_of` may add to the result before."""
     try:
-        result = run.run()
+        result = made_of(run.run())
     except WorkerError as death:
         if death.result is None:
             raise
-        _write(death.result, model, trace)
+        write(made_of(death.result), model, trace)
         where = f"its weights are in {model}" if model else "no model file was asked for"
         told = WorkerError(f"{death}; {where}")
         told.result = death.result
         raise told from None
-    _write(result, model, trace)
+    write(result, model, trace)
     return result
 
 
@@ -128,24 +148,74 @@ def load_data(
     return _loaded_rows(data, index_base)
 
 
+def _as_it_is(result: Result) -> Result:
+    return result
+
+
+def check_files(outputs: dict[str, PathLike | None], inputs: tuple[Any, ...]) -> None:
+    """Refuses files that cannot be written, or that are inputs."""
+    for path in outputs.values():
+        if path is not None:
+            check_output(path)
+    check_apart(outputs, [given for given in inputs if isinstance(given, str | os.PathLike)])
+
+
+def check_room(model: PathLike, problem: Problem) -> None:
+    """Refuses a model file on a disk that has no room for it."""
+    check_space(model, problem.model_bytes + ROOM)
+
+
 def _refuse(given: dict[str, Any], task: str) -> None:
     wrong = [f"{name}: the task {task} has none" for name, value in given.items() if value]
     if wrong:
         raise OptionError("\n".join(wrong))
 
 
-def _load_tests(test: Any, data: Rows | Ratings, columns: Any, duplicates: str) -> Rows | Ratings:
-    tests: Rows | Ratings
-    if isinstance(data, Ratings):
-        tests, kind = _loaded_ratings(test, columns, duplicates), "ratings"
-    else:
-        # Of a file, the training data says which number its first column has
-        tests = _loaded_rows(test, "auto" if data.index_base is None else data.index_base)
-        check_same_base(tests, data.index_base, data.name)
-        kind = "rows"
+def _test_ratings(test: Any, columns: Any, duplicates: str) -> Ratings:
+    tests = _loaded_ratings(test, columns, duplicates)
     if not len(tests):
-        raise DataError(f"{tests.name} has no {kind} to test on")
+        raise DataError(f"{tests.name} has no ratings to test on")
     return tests
+
+
+def row_sets(
+    data: Any, test: Any, validate: Any, index_base: str | int, sample_weight: Any = None
+) -> tuple[Rows, Rows | None, Rows | None]:
+    """Rows to learn from, to test on and to judge by; loaded where they are names of files."""
+    rows = weighted(_loaded_rows(data, index_base), sample_weight)
+    return rows, _others(test, rows, "test on"), _others(validate, rows, "judge by")
+
+
+def _others(given: Any, rows: Rows, purpose: str) -> Rows | None:
+    """Rows or their file that go with those to learn from; None where none are given."""
+    if given is None:
+        return None
+    # Of a file, the training data says which number its first column has
+    others = _loaded_rows(given, "auto" if rows.index_base is None else rows.index_base)
+    check_same_base(others, rows.index_base, rows.name)
+    if not len(others):
+        raise DataError(f"{others.name} has no rows to {purpose}")
+    return others
+
+
+def weighted(rows: Rows, sample_weight: Any) -> Rows:
+    """The rows with weights from an array or a file, if any are given."""
+    if sample_weight is None:
+        return rows
+    if isinstance(sample_weight, str | os.PathLike):
+        sample_weight = load_weights(sample_weight)
+    return rows.weighted(sample_weight)
+
+
+def check_judge(config: Config) -> None:
+    """Refuses rows to judge by where training could not look at them in every epoch."""
+    problems = []
+    if config.early_stopping is not None:
+        problems.append("validate: it takes the place of early_stopping; leave one of them out")
+    if config.objective_every != 1:
+        problems.append("validate: it needs an objective_every of 1")
+    if problems:
+        raise OptionError("\n".join(problems))
 
 
 def _loaded_rows(data: Any, index_base: str | int) -> Rows:
@@ -176,7 +246,7 @@ def _loaded_ratings(data: Any, columns: Any, duplicates: str) -> Ratings:
     )
 
 
-def _write(result: Result, model: PathLike | None, trace: PathLike | None) -> None:
+def write(result: Result, model: PathLike | None, trace: PathLike | None) -> None:
     """Writes what was asked for."""
     if model is not None:
         _save_or_rescue(result, model)
@@ -185,9 +255,8 @@ def _write(result: Result, model: PathLike | None, trace: PathLike | None) -> No
 
 
 def _write_trace(result: Result, path: PathLike) -> None:
-    end = {"kind": "end", "reason": result.reason, "notes": result.notes}
     try:
-        records.write(path, [result.header, *result.trace, end])
+        records.write(path, result.records())
     except HogwildError as problem:
         problem.result = result
         raise

@@ -2,9 +2,18 @@
 
 import numpy as np
 
-from hogwild.kernels.views import Clock, Fetching, Own, RowView, Shape, Span, Stored, view
+from hogwild.kernels.views import (
+    Clock,
+    Fetching,
+    Own,
+    RowView,
+    Shape,
+    Span,
+    Stored,
+    task_of,
+    view,
+)
 from hogwild.loops.shared import shared_loop
-from hogwild.problems.schedules import code
 from hogwild.steps.sgd import Plan
 
 COLUMNS = 20
@@ -27,7 +36,7 @@ def random_rows(rows, kind="signs", seed=0):
     starts = np.concatenate([[0], np.cumsum(np.count_nonzero(X, axis=1))]).astype(np.uint64)
     columns = np.nonzero(X)[1].astype(np.uint32)
     targets = TARGETS[kind](score).astype(np.float32)
-    return view(RowView, starts, columns, X[X != 0], targets), X.astype(np.float64)
+    return view(RowView, starts[:-1], starts[1:], columns, X[X != 0], targets), X.astype(np.float64)
 
 
 def random_order(rows, seed=1):
@@ -38,9 +47,9 @@ def random_weights(columns=COLUMNS, seed=2):
     return (np.random.default_rng(seed).normal(size=columns) / 4).astype(np.float32)
 
 
-def plan_of(schedule="inverse", eta0=0.05, l2=1e-2, since=0.0, share=0.3, parameter=0.0):
+def plan_of(eta0=0.05, l2=1e-2, since=0.0, share=0.3, parameter=0.0):
     """The numbers of an epoch, as `sgd` takes them."""
-    return view(Plan, code(schedule), eta0, l2, since, share, parameter)
+    return view(Plan, eta0, l2, since, share, parameter)
 
 
 def arguments_of(rows, order, plan, stored, span, clock=(0, 1), fetching=FETCHING):
@@ -49,7 +58,8 @@ def arguments_of(rows, order, plan, stored, span, clock=(0, 1), fetching=FETCHIN
     bias = np.zeros(1, np.float32)
     weights = view(Stored, stored, stored, bias, bias, stored[:0])
     shape, ahead = view(Shape, 1, 0, 1), view(Fetching, *fetching)
-    return rows, order, own, shape, plan, ahead, view(Span, *span), weights, view(Clock, *clock)
+    task = task_of(rows, order, own, shape, plan, ahead)
+    return task, view(Span, *span), weights, view(Clock, *clock)
 
 
 def learn(step, *arguments, **more):

@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 
 from hogwild.problems.losses import LOSSES
 from hogwild.problems.schedules import SCHEDULES
+from hogwild.steps.sgd import Plan as Numbers
 
 
 def of_margin(value, slope):
@@ -102,10 +103,11 @@ def learn(X, y, order, plan, w, b, times):
     schedule = SCHEDULES[plan.schedule]
     total = 0.0
     for row, before, t in zip(order, times[:-1], times[1:], strict=True):
-        w = schedule.scale(t, before, plan.eta0, plan.l2) * w
+        now = Numbers(plan.eta0, plan.l2, before, plan.share, plan.parameter)
+        w = schedule.scale(now, t) * w
         score = w @ X[row] + b
         total += value(plan.loss, score, y[row], plan.parameter)
-        rate = schedule.rate(t, plan.eta0, plan.l2)
+        rate = schedule.rate(now, t)
         step = rate * slope_in_step(plan, rate, score, X[row], y[row])
         w = w - step * X[row]
         b = b - plan.share * step

@@ -38,7 +38,7 @@ def test_the_defaults_are_in_order() -> None:
         ({"workers": 100_000}, "workers: must be at most 1024, not 100000"),
         ({"intercept": "no"}, "intercept: expected True or False, not 'no'"),
         ({"seed": -1}, "seed: must be at least 0, not -1"),
-        ({"beta": 0.5}, "beta: only the schedules backoff and adaptive have one"),
+        ({"beta": 0.5}, "beta: it needs the schedule backoff"),
         ({"beta": 1.5, "schedule": "backoff"}, "beta: must be at most 1, not 1.5"),
         ({"time_limit": 0}, "time_limit: must be above 0, not 0"),
         ({"epoch": 3}, "epoch: there is no such option; did you mean epochs?"),

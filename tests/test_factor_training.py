@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import hogwild
-from hogwild.coordinator import PATIENT_EPOCHS, RETRIES
+from hogwild.config import Config
+from hogwild.coordinator import HALVINGS
 from hogwild.data.ids import Ids
 from hogwild.data.synthetic_ratings import movielens
 from hogwild.problems.blocks import BANDS, Grid
@@ -453,7 +454,7 @@ def test_no_progress_is_a_reason(ratings):
     objectives = [row["objective"] for row in result.trace]
     assert result.reason == "converged"
     gains = -np.diff(objectives)
-    assert (gains[-PATIENT_EPOCHS:] < 1e-2 * objectives[-1]).all()
+    assert (gains[-Config.patience :] < 1e-2 * objectives[-1]).all()
     assert len(result.trace) < 200
 
 
@@ -487,7 +488,7 @@ def test_early_stopping_takes_the_best_epoch(loss, workers):
     assert result.reason == "overfitting"
     losses = [row["held_out_loss"] for row in result.trace]
     best = int(np.argmin(losses))
-    assert best == len(losses) - 1 - PATIENT_EPOCHS
+    assert best == len(losses) - 1 - Config.patience
     kept, held_out = ratings.split(0.25, 0)
     assert result.trace[0]["ratings"] == len(kept)
     told = result.trace[best]
@@ -625,7 +626,7 @@ def test_a_rate_too_large_is_halved_and_told_once(loss, eta0, workers):
     assert len(told) == len(result.notes) <= 1
     if loss == "squared":
         assert "the rate is too large: in epoch 1 the objective got worse" in result.notes[0]
-        assert result.state.eta0 in eta0 / 2.0 ** np.arange(1, RETRIES + 1)
+        assert result.state.eta0 in eta0 / 2.0 ** np.arange(1, HALVINGS + 1)
     assert [row["epoch"] for row in result.trace] == list(range(1, 26))
     usual = train(ratings, loss=loss, epochs=25)
     assert result.trace[-1]["objective"] < 1.1 * usual.trace[-1]["objective"]

@@ -14,6 +14,7 @@ from hogwild.trace import Row
 
 THROUGHPUT = {"nonzeros_per_second": "M nnz/s", "ratings_per_second": "M ratings/s"}
 BAR = 24
+CELL, CELL_OF_FOLDS = 12, 22  # characters, of a number in the table of a search
 WORTH_A_WORD = 0.01  # seconds of preparation
 EVERY = 0.1  # seconds between two redrawings
 
@@ -72,6 +73,20 @@ class Lines(Watcher):
             f"{shown} {row['rate']:>9.3g} {speed:>{_width(THROUGHPUT[self._throughput])}}"
         )
 
+    def search(self, row: Row) -> None:
+        """A line for what is compared, for each row of the table, and for what was picked."""
+        self._wipe()
+        if row["kind"] == "search":
+            self._table = Table(row)
+            say(self._table.head())
+        elif row["kind"] == "compared":
+            for line in self._table.lines(row):
+                say(line)
+        else:
+            picked = ", ".join(f"{name} {value:g}" for name, value in row["options"].items())
+            then = f"training on all {row['rows']:,} rows, for {row['epochs']} epochs at most"
+            say(f"picked {picked}; {then}" if picked else then)
+
     def _wipe(self) -> None:
         if self._shown:
             say("\r\033[K", end="")
@@ -100,9 +115,64 @@ class Json(Watcher):
     def epoch(self, row: Row) -> None:
         say(json.dumps(row))
 
+    def search(self, row: Row) -> None:
+        say(json.dumps(row))
+
     def end(self, result: Any) -> None:
         """The last row: why training stopped."""
         say(json.dumps({"kind": "end", "reason": result.reason, "notes": result.notes}))
+
+
+class Table:
+    """The table of a search: a line for each combination of values, or for each fold of one."""
+
+    def __init__(self, about: Row) -> None:
+        self._about = about
+        self._shown = list(dict.fromkeys([*about["shown"], about["metric"]]))
+
+    def head(self) -> str:
+        """What is compared, and the titles."""
+        options, folds, rows = (self._about[name] for name in ("options", "folds", "rows"))
+        what = " and ".join(f"{len(values)} values of {name}" for name, values in options.items())
+        held = self._about["held_out"]
+        by = f"{folds} folds of {rows:,} rows" if folds else f"{held[0]:,} rows held out"
+        first = f"comparing {what} by the {self._about['metric']} on {by}"
+        if not options:
+            first = f"cross-validation: {by}, each judged by a model that did not learn from it"
+        width = CELL_OF_FOLDS if folds else CELL
+        titles = [f"{name:>{CELL}}" for name in options or ["fold"]]
+        titles += [f"{title:>{width if options else CELL}}" for title in self._shown]
+        return f"{first}\n{''.join(titles)}{'epochs':>{CELL}}"
+
+    def lines(self, row: Row) -> list[str]:
+        """A row of the table; where there is but one, its folds."""
+        if self._about["options"]:
+            values = "".join(f"{row[name]:>{CELL}.4g}" for name in self._about["options"])
+            return [values + "".join(self._cell(row, name) for name in self._shown) + _epochs(row)]
+        folds = [
+            f"{number:>{CELL}}" + self._plain(fold) + _epochs(fold)
+            for number, fold in enumerate(row["folds"], 1)
+        ]
+        spread = {name: row.get(f"{name}_std") for name in self._shown}
+        mean = f"{'mean':>{CELL}}{self._plain(row)}{_epochs(row)}"
+        return [*folds, mean, f"{'spread':>{CELL}}{self._plain(spread)}"]
+
+    def _plain(self, row: Row) -> str:
+        return "".join(f"{_short(row.get(name)):>{CELL}}" for name in self._shown)
+
+    def _cell(self, row: Row, name: str) -> str:
+        if not self._about["folds"]:
+            return f"{_short(row.get(name)):>{CELL}}"
+        text = f"{_short(row.get(name))} +- {_short(row.get(f'{name}_std'), '.2g')}"
+        return f"{text:>{CELL_OF_FOLDS}}"
+
+
+def _epochs(row: Row) -> str:
+    return f"{row['epochs']:>{CELL}.4g}"
+
+
+def _short(value: float | None, form: str = ".5g") -> str:
+    return "-" if value is None else f"{value:{form}}"
 
 
 class Silent(Watcher):
@@ -135,4 +205,6 @@ def _formatted(value: float | None, form: str, width: int) -> str:
         return f"{'-':>{width}}"
     if form == "percent":
         return f"{100 * value:>{width - 2}.2f} %"
+    if form.endswith("d"):
+        return f"{value:{width}{form}}"
     return f"{value:{width}{form}}" if abs(value) < 1e4 else f"{value:{width}.4e}"

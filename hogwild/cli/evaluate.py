@@ -4,7 +4,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from hogwild.cli.models import add_columns, add_model, has_factors, ratings, refuse
+from hogwild.cli.models import add_columns, add_model, has_factors, refuse
 from hogwild.cli.options import base_of, plain
 
 if TYPE_CHECKING:
@@ -23,11 +23,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Prints objective, error, log loss, AUC and confusion counts; of ratings RMSE and MAE."""
     from hogwild.data.files import load
+    from hogwild.data.ratings_files import load_ratings
     from hogwild.problems.registry import load_model
 
     model = load_model(parsed.model)
     if has_factors(model):
-        found = model.evaluate(ratings(parsed.data, parsed.columns, values=True))
+        found = model.evaluate(load_ratings(parsed.data, columns=parsed.columns))
     else:
         refuse(parsed, model, "columns")
         found = model.evaluate(load(parsed.data, index_base=base_of(model)))
@@ -55,7 +56,7 @@ def _show_ratings(found: dict[str, Any], model: "FactorModel") -> None:
 def _show(found: dict[str, Any], model: "LinearModel") -> None:
     log_loss, auc = found["log_loss"], found["auc"]
     print(f"rows       {found['rows']:,}")
-    print(f"objective  {found['objective']:.6f}   ({model.loss} loss, with its l2 penalty)")
+    print(f"objective  {found['objective']:.6f}   ({model.loss} loss, {model.penalty})")
     print(f"error      {100 * found['error']:.3f} %")
     no_odds = "-   (this loss gives no probabilities)"
     print(f"log loss   {no_odds if log_loss is None else f'{log_loss:.6f}'}")

@@ -8,7 +8,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hogwild.cli.models import add_columns, ratings
+from hogwild.cli.models import add_columns
 from hogwild.cli.options import add_index_base, index_base, plain
 from hogwild.errors import DataError, OptionError
 
@@ -168,10 +168,11 @@ def _labels(counts: tuple[tuple[object, int], ...], kinds: int, rows: int) -> st
 
 def _inspect_ratings(parsed: argparse.Namespace) -> None:
     from hogwild.data.rating_statistics import meaning, rating_statistics
+    from hogwild.data.ratings_files import load_ratings
 
     # Where only two columns are named, there are no values
     pairs = parsed.columns is not None and parsed.columns.count(",") == 1
-    given = ratings(parsed.data, parsed.columns, values=not pairs)
+    given = load_ratings(parsed.data, columns=parsed.columns, values=not pairs)
     found = rating_statistics(given)
     if parsed.json:
         print(json.dumps(dataclasses.asdict(found) | {"meaning": meaning(found)}))

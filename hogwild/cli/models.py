@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 from hogwild.errors import HogwildError, OptionError
 
 if TYPE_CHECKING:
-    from hogwild.data.ratings import Ratings
     from hogwild.problems.factor_model import FactorModel
 
 
@@ -47,10 +46,3 @@ def refuse(parsed: argparse.Namespace, model: Any, *options: str) -> None:
     given = [name for name in options if getattr(parsed, name)]
     if given:
         raise OptionError("\n".join(f"{name}: not for a {model.kind} model" for name in given))
-
-
-def ratings(path: str, columns: str | None, values: bool) -> "Ratings":
-    """Ratings, or pairs without values."""
-    from hogwild.data.ratings_files import load_ratings
-
-    return load_ratings(path, columns=columns, values=values)

@@ -34,7 +34,9 @@ def add_config(parser: argparse.ArgumentParser, without: Collection[str] = ()) -
             default=known.default,
             type=_number(known),
             metavar="|".join(choices()) if choices else ARGUMENTS[kind_of(known)],
-            help=text + ("" if known.default is None else f" [{known.default}]"),
+            help=text
+            + ("; FROM:TO:COUNT compares values" if known.metadata["searched"] else "")
+            + ("" if known.default is None else f" [{known.default}]"),
         )
 
 

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from hogwild.cli.models import add_columns, add_model, has_factors, ratings, refuse
+from hogwild.cli.models import add_columns, add_model, has_factors, refuse
 from hogwild.cli.options import base_of, plain
 from hogwild.cli.output import add_output, check, put
 from hogwild.errors import OptionError
@@ -47,8 +47,10 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _of_pairs(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
+    from hogwild.data.ratings_files import load_ratings
+
     refuse(parsed, model, "proba")
-    pairs = ratings(parsed.data, parsed.columns, values=False)
+    pairs = load_ratings(parsed.data, columns=parsed.columns, values=False)
     predict = model.decision_function if parsed.score else model.predict
     return _lines(predict(pairs, strict=parsed.strict).tolist(), "{:.9g}")
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from hogwild.cli.models import add_columns, add_model, factor_model, ratings
+from hogwild.cli.models import add_columns, add_model, factor_model
 from hogwild.cli.output import add_output, check, put
 from hogwild.errors import OptionError
 
@@ -50,8 +50,10 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _recommended(model: "FactorModel", parsed: argparse.Namespace) -> Iterator[str]:
+    from hogwild.data.ratings_files import load_ratings
+
     file = parsed.exclude_seen
-    seen = ratings(file, parsed.columns, values=False) if file else None
+    seen = load_ratings(file, columns=parsed.columns, values=False) if file else None
     count = len(model.user_ids if parsed.all_users else parsed.user)
     for begin in range(0, count, USERS):
         if parsed.all_users:

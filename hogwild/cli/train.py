@@ -15,9 +15,10 @@ from hogwild.cli.options import (
     index_base,
 )
 from hogwild.cli.streams import complain
-from hogwild.config import Config
+from hogwild.coordinator import Result
 from hogwild.errors import OptionError
 from hogwild.paths import check_apart, check_output
+from hogwild.selection import check_options, is_search, search
 from hogwild.training import train
 
 
@@ -30,6 +31,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         ".npz or .mtx; text also as .gz or .bz2",
     )
     parser.add_argument("--test", metavar="FILE", help="rows or ratings to report the error on")
+    parser.add_argument(
+        "--validate",
+        metavar="FILE",
+        help="rows to learn nothing from: stop when they are no longer predicted better, and take "
+        "the best epoch",
+    )
+    parser.add_argument(
+        "--folds",
+        type=_whole,
+        metavar="N",
+        help="judge by cross-validation with so many folds; then train on all rows",
+    )
+    parser.add_argument(
+        "--metric",
+        metavar="NAME",
+        help="what to judge by, with --folds or several values of an option: loss, error, auc, ... "
+        "[loss]",
+    )
+    parser.add_argument(
+        "--sample-weight", metavar="FILE", help="weights of the rows of DATA: a number a line"
+    )
     parser.add_argument("--model", metavar="OUT", help="where to save the model")
     parser.add_argument("--trace", metavar="FILE", help="where to save the record, as JSON lines")
     parser.add_argument("--json", action="store_true", help="print the record, as JSON lines")
@@ -42,20 +64,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Trains; says how it goes."""
-    options = config_options(parsed)
     _check(parsed)
+    options = config_options(parsed)
     display = Json() if parsed.json else Silent() if parsed.quiet else Lines()
-    result = train(
-        parsed.data,
-        test=parsed.test,
-        model=parsed.model,
-        trace=parsed.trace,
-        watcher=display,
-        index_base=index_base(parsed),
-        columns=parsed.columns,
-        duplicates=parsed.duplicates,
-        **options,
-    )
+    common = {
+        "test": parsed.test,
+        "validate": parsed.validate,
+        "sample_weight": parsed.sample_weight,
+        "model": parsed.model,
+        "trace": parsed.trace,
+        "watcher": display,
+        "index_base": index_base(parsed),
+    }
+    result: Result
+    if is_search(options, parsed.folds):
+        metric = {} if parsed.metric is None else {"metric": parsed.metric}
+        result = search(parsed.data, folds=parsed.folds, **metric, **common, **options)
+    else:
+        ratings = {"columns": parsed.columns, "duplicates": parsed.duplicates}
+        result = train(parsed.data, **ratings, **common, **options)
     display.end(result)
     if parsed.model and not (parsed.json or parsed.quiet):
         say(f"saved: {parsed.model}")
@@ -66,22 +93,31 @@ def run(parsed: argparse.Namespace) -> int:
     return 130
 
 
+def _whole(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
 def _check(parsed: argparse.Namespace) -> None:
     """All that is wrong with the call, before any file is read."""
     problems: list[str] = []
+    options = config_options(parsed)
     named = {"model": parsed.model, "trace": parsed.trace}
     checks: list[Callable[[], object]] = [
-        partial(Config.of, config_options(parsed)),
+        partial(check_options, options, parsed.folds, parsed.validate is not None, parsed.metric),
         *(partial(check_output, path) for path in named.values() if path),
-        partial(check_apart, named, [parsed.data, parsed.test]),
+        partial(
+            check_apart, named, [parsed.data, parsed.test, parsed.validate, parsed.sample_weight]
+        ),
     ]
     for check in checks:
         try:
             check()
         except OptionError as problem:
             problems.append(str(problem))
-    if parsed.test and not Path(parsed.test).exists():
-        problems.append(f"test: there is no file {parsed.test}")
+    for name in ("test", "validate", "sample_weight"):
+        path = getattr(parsed, name)
+        if path and not Path(path).exists():
+            problems.append(f"{name}: there is no file {path}")
     if parsed.json and parsed.quiet:
         problems.append("json: it prints the record, and --quiet nothing; choose one")
     if problems:

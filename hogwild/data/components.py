@@ -21,9 +21,9 @@ def parts_apart(rows: Rows, parts: int) -> list[Numbers]:
         DataError: the columns hang together too much for that.
     """
     parents, roots = np.empty(rows.columns, np.uint32), np.empty(len(rows), np.uint32)
-    connect(rows.indptr, rows.indices, parents, roots)
+    connect(rows.begins, rows.ends, rows.indices, parents, roots)
     groups, group_of = np.unique(roots, return_inverse=True)
-    lengths = np.diff(rows.indptr).astype(np.float64)
+    lengths = (rows.ends - rows.begins).astype(np.float64)
     weights = np.bincount(group_of, lengths + 1, minlength=len(groups))
     if len(groups) < 2 or weights.max() > MOST * weights.sum():
         share = 100 * weights.max() / weights.sum() if len(groups) else 100.0

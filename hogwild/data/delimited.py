@@ -115,8 +115,9 @@ class Parsed:
             user, item, value = rating_of(text, self.layout)
             if self._valued:
                 self.values[self.count] = value
-            for places, number in zip(self._found, (0, len(user), len(user), None), strict=True):
-                places[0] = len(user + item) if number is None else number
+            ends = 0, len(user), len(user), len(user + item)
+            for places, place in zip(self._found, ends, strict=True):
+                places[0] = place
             self._add_ids(np.frombuffer(user + item + bytes(PADDING), np.uint8), 1)
         except (Unclear, BadIdError) as problem:
             self._fail(self.line + 1, problem)

@@ -81,11 +81,8 @@ class Ids:
     def __getitem__(self, code: Any) -> Any:
         if not isinstance(code, int | np.integer):  # a slice, or an array of codes or of flags
             return self.take(np.arange(self._count)[code])
-        if not 0 <= code < self._count:
-            raise IndexError(f"there is no code {code}; codes go from 0 to {self._count - 1}")
-        if self.are_text:
-            return self.texts.part(int(code), int(code) + 1).tolist()[0]
-        return int(code) if self._numbers is None else int(self._numbers[code])
+        one = self.take([code])[0]
+        return one if self.are_text else int(one)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ids):
@@ -398,9 +395,7 @@ def _in_order(numbers: Numbers, codes: Codes) -> Ids:
 def _numbers_as_ids(numbers: Numbers) -> Ids:
     """Ids of distinct numbers, in their order; those that are 0, 1, 2 ... are not stored."""
     count = len(numbers)
-    if count == 0 or (
-        numbers[0] == 0 and numbers[-1] == count - 1 and np.all(np.diff(numbers) == 1)
-    ):
+    if count == 0 or (numbers[0] == 0 and np.array_equal(numbers, np.arange(count))):
         return Ids.numbered(count)
     return Ids(count, numbers)
 

@@ -42,6 +42,7 @@ class Rows:
 
     Attributes:
         indptr, indices, values: the CSR arrays (uint64, uint32, float32), not writeable.
+        begins, ends: where each row begins and ends among them; of a `part`, all that there is.
         columns: how many columns there are.
         y: the labels as they were given, or None.
         sample_weight: the rows' weights (float32), or None where all are 1.
@@ -100,7 +101,8 @@ class Rows:
                 f"{name}: damaged CSR arrays: there must be as many indices ({len(indices)}) as "
                 f"values ({len(values)})"
             )
-        self.indptr = row_pointers(indptr, len(indices), name)
+        self._indptr: npt.NDArray[np.uint64] | None = row_pointers(indptr, len(indices), name)
+        self.begins, self.ends = self._indptr[:-1], self._indptr[1:]
         if len(self) > MOST_ROWS:
             raise DataError(f"{name}: {len(self)} rows; at most 2^32 can be held")
         self.indices = as_indices(
@@ -114,7 +116,7 @@ class Rows:
         self.sample_weight = None
 
     def __len__(self) -> int:
-        return len(self.indptr) - 1
+        return len(self.begins)
 
     def __repr__(self) -> str:
         return f"<Rows {len(self):,} x {self.columns:,}, {self.nonzeros:,} non-zeros>"
@@ -122,12 +124,27 @@ class Rows:
     @property
     def nonzeros(self) -> int:
         """How many values are stored."""
-        return len(self.indices)
+        return int((self.ends - self.begins).sum()) if self.is_part else len(self.indices)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether these are some of the rows of others, among whose values theirs lie."""
+        return self._indptr is None
+
+    @property
+    def indptr(self) -> npt.NDArray[np.uint64]:
+        """The row pointers."""
+        if self._indptr is None:
+            raise DataError(
+                f"{self.name}: a part of rows has no row pointers; take(slice(None)) copies the "
+                "part into rows of their own"
+            )
+        return self._indptr
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows themselves: pointers, indices and values."""
-        return self.indptr.nbytes + self.indices.nbytes + self.values.nbytes
+        """Bytes of the rows themselves, or of a copy of a part: pointers, indices and values."""
+        return 8 * (len(self) + 1) + 8 * self.nonzeros
 
     @cached_property
     def labels(self) -> Labels:
@@ -196,6 +213,30 @@ class Rows:
         rows.sample_weight = _weights(sample_weight, len(self), self.name)
         return rows
 
+    def part(self, numbers: npt.NDArray[Any]) -> "Rows":
+        """The rows with these numbers, in this order, to learn from or to evaluate on.
+
+        Nothing of them is copied, so there is no matrix of them: see `take`.
+        """
+        rows = copy(self)
+        for found in ("labels", "frequency"):
+            rows.__dict__.pop(found, None)
+        rows._indptr = None
+        rows.begins = as_frozen(self.begins[numbers], np.uint64)
+        rows.ends = as_frozen(self.ends[numbers], np.uint64)
+        rows.y = None if self.y is None else self.y[numbers]
+        if self.sample_weight is not None:
+            rows.sample_weight = as_frozen(self.sample_weight[numbers], np.float32)
+        return rows
+
+    def first_values(self, most: int) -> npt.NDArray[np.float32]:
+        """So many values, of the first rows; fewer where there are no more."""
+        if not self.is_part:
+            return self.values[:most]
+        before = np.cumsum(self.ends - self.begins)
+        count = int(np.searchsorted(before, most)) + 1
+        return self.gather(np.arange(min(count, len(self)), dtype=np.uint64))[2][:most]
+
     def take(self, chosen: npt.NDArray[Any]) -> "Rows":
         """A copy of the rows with these numbers, in this order."""
         numbers = np.arange(len(self), dtype=np.uint64)[chosen]  # as numpy would take them
@@ -212,7 +253,7 @@ class Rows:
 
     def gather(self, numbers: npt.NDArray[np.uint64], threads: int = 1) -> CSR:
         """The CSR arrays of the rows with these numbers, in this order: copies."""
-        lengths = self.indptr[numbers + np.uint64(1)] - self.indptr[numbers]
+        lengths = self.ends[numbers] - self.begins[numbers]
         indptr = np.zeros(len(numbers) + 1, np.uint64)
         np.cumsum(lengths, out=indptr[1:])
         indices = np.empty(int(indptr[-1]), np.uint32)
@@ -222,7 +263,8 @@ class Rows:
 
         def copy(begin: int, end: int) -> None:
             chosen = numbers[begin:end], indptr[begin:end]
-            gather_rows(self.indptr, self.indices, self.values, *chosen, indices, values)
+            rows = self.begins, self.ends, self.indices, self.values
+            gather_rows(*rows, *chosen, indices, values)
 
         in_shares(copy, len(numbers), threads)
         return indptr, indices, values

@@ -9,6 +9,7 @@ from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.primitives import U, readonly, writable
 
 NUMBERS = writable(types.uint32)
+BOUNDS = readonly(types.uint64)
 
 
 @inline
@@ -20,8 +21,8 @@ def root_of(parents: Any, column: Any) -> Any:
     return column
 
 
-@kernel(types.void(readonly(types.uint64), readonly(types.uint32), NUMBERS, NUMBERS))
-def connect(indptr: Any, indices: Any, parents: Any, roots: Any) -> None:
+@kernel(types.void(BOUNDS, BOUNDS, readonly(types.uint32), NUMBERS, NUMBERS))
+def connect(begins: Any, ends: Any, indices: Any, parents: Any, roots: Any) -> None:
     """Joins the columns of each row; then roots[r] stands for what the row's columns hang on.
 
     The smallest column of a group stands for it. Of a row without columns it is column 0.
@@ -29,13 +30,13 @@ def connect(indptr: Any, indices: Any, parents: Any, roots: Any) -> None:
     for column in range(U(0), U(parents.size)):
         parents[column] = column
     for row in range(U(0), U(roots.size)):
-        begin, end = U(indptr[row]), U(indptr[row + U(1)])
+        begin, end = U(begins[row]), U(ends[row])
         for k in range(begin + U(1), end):
             one = root_of(parents, U(indices[begin]))
             other = root_of(parents, U(indices[k]))
             parents[max(one, other)] = min(one, other)
     for row in range(U(0), U(roots.size)):
-        begin = U(indptr[row])
+        begin = U(begins[row])
         roots[row] = np.uint32(0)
-        if begin < U(indptr[row + U(1)]):
+        if begin < U(ends[row]):
             roots[row] = np.uint32(root_of(parents, U(indices[begin])))

@@ -16,6 +16,7 @@ from hogwild.problems.losses import LOSSES, SIGNS, adder
 
 POINTS = 3  # weights, at most, that are compared
 WEIGHTS = readonly(types.float32)
+BOUNDS = readonly(types.uint64)
 
 
 @inline
@@ -83,17 +84,15 @@ def comparer(loss: str, weighted: bool) -> Kernel:
     return Kernel(compare, signature, name=f"compare-{loss}{'-weighted' * weighted}")
 
 
-@kernel(
-    types.void(
-        readonly(types.uint64), readonly(types.uint32), WEIGHTS, WEIGHTS, types.float32, FLOATS
-    )
-)
-def scores(starts: Any, columns: Any, values: Any, weights: Any, intercept: Any, out: Any) -> None:
+@kernel(types.void(BOUNDS, BOUNDS, readonly(types.uint32), WEIGHTS, WEIGHTS, types.float32, FLOATS))
+def scores(
+    begins: Any, ends: Any, columns: Any, values: Any, weights: Any, intercept: Any, out: Any
+) -> None:
     """The score of every row; columns that the weights do not have count as zero."""
     known = U(weights.size)
     for row in range(U(0), U(out.size)):
         dot = intercept
-        for k in range(U(starts[row]), U(starts[row + U(1)])):
+        for k in range(U(begins[row]), U(ends[row])):
             if columns[k] < known:
                 dot += weights[columns[k]] * values[k]
         out[row] = dot
@@ -105,4 +104,13 @@ def squared_norm(weights: Any) -> Any:
     total = 0.0
     for k in range(U(0), U(weights.size)):
         total += np.float64(weights[k]) * np.float64(weights[k])
+    return total
+
+
+@kernel(FLOAT(WEIGHTS))
+def absolute_sum(weights: Any) -> Any:
+    """The sum of the sizes, in double precision."""
+    total = 0.0
+    for k in range(U(0), U(weights.size)):
+        total += abs(np.float64(weights[k]))
     return total

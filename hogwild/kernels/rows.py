@@ -24,7 +24,7 @@ WORD = U(64)  # columns to a word of bits
 def dot_with(rows: Any, row: Any, weights: Any) -> Any:
     """The inner product of a row and some weights, one for each column."""
     dot = np.float32(0)
-    for k in range(U(rows.starts[row]), U(rows.starts[row + U(1)])):
+    for k in range(U(rows.begins[row]), U(rows.ends[row])):
         dot += weights[rows.columns[k]] * rows.values[k]
     return dot
 
@@ -33,7 +33,7 @@ def dot_with(rows: Any, row: Any, weights: Any) -> Any:
 def squared_length(rows: Any, row: Any) -> Any:
     """The sum of a row's squared values."""
     total = np.float32(0)
-    for k in range(U(rows.starts[row]), U(rows.starts[row + U(1)])):
+    for k in range(U(rows.begins[row]), U(rows.ends[row])):
         total += rows.values[k] * rows.values[k]
     return total
 
@@ -41,7 +41,7 @@ def squared_length(rows: Any, row: Any) -> Any:
 @inline
 def add_to_columns(rows: Any, row: Any, factor: Any, weights: Any) -> None:
     """weights <- weights + factor * row."""
-    for k in range(U(rows.starts[row]), U(rows.starts[row + U(1)])):
+    for k in range(U(rows.begins[row]), U(rows.ends[row])):
         weights[rows.columns[k]] += factor * rows.values[k]  # races where shared: may get lost
 
 
@@ -69,27 +69,30 @@ def fetch_row(columns: Any, values: Any, begin: Any, end: Any, lines: Any) -> No
 
 @inline
 def fetch_ahead(rows: Any, order: Any, i: Any, fetching: Any, targets: Any) -> None:
-    """Asks for the row that comes so many places after order[i], and for the start of a later one.
+    """Asks for the row that comes so many places after order[i], and for the bounds of a later one.
 
     There are so many numbers in `targets` for each row.
     """
     last = U(order.size) - U(1)
-    prefetch(rows.starts, U(order[min(i + U(2) * fetching.ahead, last)]))
+    later = U(order[min(i + U(2) * fetching.ahead, last)])
+    prefetch(rows.begins, later)
+    prefetch(rows.ends, later)
     row = U(order[min(i + fetching.ahead, last)])
     prefetch(rows.targets, targets * row)
-    begin, end = U(rows.starts[row]), U(rows.starts[row + U(1)])
+    begin, end = U(rows.begins[row]), U(rows.ends[row])
     fetch_row(rows.columns, rows.values, begin, end, fetching.lines)
 
 
 @inline
 def fetch_weights(rows: Any, row: Any, weights: Any, width: Any) -> None:
     """Asks for the first of the numbers that are stored for each of a row's columns."""
-    for k in range(U(rows.starts[row]), U(rows.starts[row + U(1)])):
+    for k in range(U(rows.begins[row]), U(rows.ends[row])):
         prefetch(weights, width * U(rows.columns[k]))
 
 
 @kernel(
     types.void(
+        readonly(types.uint64),
         readonly(types.uint64),
         readonly(types.uint32),
         readonly(types.float32),
@@ -100,7 +103,8 @@ def fetch_weights(rows: Any, row: Any, weights: Any, width: Any) -> None:
     )
 )
 def gather_rows(
-    indptr: Any,
+    begins: Any,
+    ends: Any,
     indices: Any,
     values: Any,
     chosen: Any,
@@ -112,8 +116,8 @@ def gather_rows(
     last = U(chosen.size) - U(1)
     for i in range(U(0), U(chosen.size)):
         coming = U(chosen[min(i + AHEAD, last)])
-        fetch_row(indices, values, U(indptr[coming]), U(indptr[coming + U(1)]), U(0))
-        begin, end = U(indptr[U(chosen[i])]), U(indptr[U(chosen[i]) + U(1)])
+        fetch_row(indices, values, U(begins[coming]), U(ends[coming]), U(0))
+        begin, end = U(begins[U(chosen[i])]), U(ends[U(chosen[i])])
         place = U(out_indptr[i])
         for k in range(begin, end):
             out_indices[place + k - begin] = indices[k]

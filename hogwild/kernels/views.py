@@ -16,9 +16,14 @@ Floats = npt.NDArray[np.float32]
 
 
 class RowView(NamedTuple):
-    """Sparse rows; in `targets`, each row's target, and its weight where rows have weights."""
+    """Sparse rows; in `targets`, each row's target, and its weight where rows have weights.
 
-    starts: npt.NDArray[np.uint64]
+    Where a row begins and ends among `columns` and `values` is said for each: a part of other rows
+    needs no copy of them.
+    """
+
+    begins: npt.NDArray[np.uint64]
+    ends: npt.NDArray[np.uint64]
     columns: npt.NDArray[np.uint32]
     values: Floats
     targets: Floats
@@ -103,6 +108,7 @@ ORDER = readonly(types.uint32)
 
 _FIELDS: dict[Any, tuple[Any, ...]] = {
     RowView: (
+        readonly(types.uint64),
         readonly(types.uint64),
         readonly(types.uint32),
         readonly(types.float32),

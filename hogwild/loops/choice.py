@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from hogwild import machine
 from hogwild.config import Config
+from hogwild.errors import OptionError
 from hogwild.loops.strategies import AUTO, STRATEGIES
 from hogwild.problems.problem import BlockProblem, Problem, RowProblem
 
@@ -24,6 +25,18 @@ class Choice(NamedTuple):
 
 def choose(problem: Problem, config: Config) -> Choice:
     """What was asked for; and of what was left open, what is likely to be fastest."""
+    choice = _choice(problem, config)
+    loses = choice.workers > 1 and STRATEGIES[choice.strategy].loses
+    if loses and isinstance(problem, RowProblem) and problem.step.exact:
+        able = ", ".join(n for n, one in STRATEGIES.items() if one.rows and not one.loses)
+        raise OptionError(
+            f"strategy: {problem.step.name} needs a strategy that loses no addition ({able}), or "
+            f"one worker; not {choice.strategy}"
+        )
+    return choice
+
+
+def _choice(problem: Problem, config: Config) -> Choice:
     cores = machine.usable_cores()
     most = min(config.workers or cores, problem.most_workers)
     strategy, why, pays = _strategy(problem, config, most)
@@ -60,7 +73,7 @@ def _strategy(problem: Problem, config: Config, workers: int) -> tuple[str, str,
 
 def _fastest(problem: RowProblem, workers: int) -> tuple[str, str, bool]:
     """Copies where they cost little, else one array where that pays, else what is less bad."""
-    copying = COPYING * workers * problem.columns / max(1, problem.work)
+    copying = COPYING * workers * problem.size / max(1, problem.effort)
     weights = f"copies of {problem.columns:,} weights"
     if copying <= MOST_COPYING:
         return "combine", f"{weights} cost little beside the rows", True

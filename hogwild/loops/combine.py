@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from hogwild.kernels.atomic import SLOT
 from hogwild.kernels.clock import nanoseconds
@@ -175,9 +176,14 @@ def tiers_of(
     costs = [LISTED * (end - before) for before, end in pairwise([0, *ends])]
     costs[0] = max(costs[0], AT_LEAST)
     affordable = problem.width * np.array([*costs, size * IN_ORDER]) / afforded
-    affordable *= problem.units / max(1, problem.work)
+    affordable *= problem.units / max(1, problem.effort)
     fewest_rows = np.minimum(affordable, problem.units / FEWEST_TIMES)
     return view(Tiers, columns, np.array(ends, np.uint64), couplings, fewest_rows)
+
+
+def places_of(columns: npt.NDArray[np.uint32], width: int) -> npt.NDArray[np.int64]:
+    """Where the weights of some columns stand, one after the other."""
+    return (columns[:, None].astype(np.int64) * width + np.arange(width)).ravel()
 
 
 class CombineWorker(RowWorker):
@@ -199,11 +205,7 @@ class CombineWorker(RowWorker):
         others = np.zeros(frequent, np.float32)
         self._copy = view(Copy, own["weights"], own["others"], others, sums)
         self._slots = view(Slots, shared["slots"], shared["frequent_slots"][: workers * frequent])
-        # The weights of the frequent columns, in the order of their slots
-        lanes = np.arange(problem.width)
-        self._listed = (
-            self._tiers.columns[:, None].astype(np.int64) * problem.width + lanes
-        ).ravel()
+        self._listed = places_of(self._tiers.columns, problem.width)
         self._counters = np.zeros(TIER + len(self._tiers.fewest_rows), np.int64)
         self._rows_between_looks = 1 + LOOK * problem.units // max(1, problem.work)
 

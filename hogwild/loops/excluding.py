@@ -93,7 +93,7 @@ def locking_loop(step: Step) -> Kernel:
         sums = 0.0, 1.0
         for i in range(span.begin, span.end):
             row = U(task.order[i])
-            first, last = U(rows.starts[row]), U(rows.starts[row + U(1)])
+            first, last = U(rows.begins[row]), U(rows.ends[row])
             if not lock_row(rows, first, last, locks, (me, with_intercept), stop, waited):
                 break
             t = clock.done + clock.pace * np.float64(i - span.begin + U(1))

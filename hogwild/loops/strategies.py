@@ -25,7 +25,8 @@ AUTO = "auto"
 class Strategy:
     """A strategy, in a line; its workers; whether the result depends on how many there are.
 
-    `one_array`: all workers write one array of weights; `exclusive`: they exclude each other.
+    `one_array`: all workers write one array of weights; `exclusive`: they exclude each other;
+    `averages`: means of the workers' weights are taken.
     """
 
     summary: str
@@ -34,6 +35,7 @@ class Strategy:
     deterministic: bool = False
     one_array: bool = False
     exclusive: bool = False
+    averages: bool = False
 
     @property
     def loses(self) -> bool:
@@ -77,8 +79,12 @@ STRATEGIES: dict[str, Strategy] = {
     "roundrobin": Strategy(
         "workers write in turn", RoundRobinWorker, one_array=True, exclusive=True
     ),
-    "averaged": Strategy("workers train alone; their weights are averaged", AveragedWorker),
-    "mixed": Strategy("as averaged, but all go on from the mean after every epoch", MixedWorker),
+    "averaged": Strategy(
+        "workers train alone; their weights are averaged", AveragedWorker, averages=True
+    ),
+    "mixed": Strategy(
+        "as averaged, but all go on from the mean after every epoch", MixedWorker, averages=True
+    ),
     "minibatch": Strategy(
         "the gradient of a batch of rows, computed in parallel, makes one step",
         MinibatchWorker,

@@ -185,6 +185,8 @@ class _Place:
         self._work = None
         shared = self._arena.attach(wanted)
         data = self._data | {found: shared.pop(_place(found)) for found in missing}
+        for found in missing:  # kernels are compiled for data that cannot be written
+            data[found].flags.writeable = False
         make = _unpacked(packed, data)
         self._work = make(shared, self._control)
 

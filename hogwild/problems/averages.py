@@ -4,6 +4,7 @@ Which is best depends on how noisy the steps are, against how far there is to go
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import Span, view
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.problems.sample import DOUBT, Candidate, Point, Sample
+from hogwild.problems.solver import Outcome
 from hogwild.threads import share_of
 
 MOST_SNAPSHOTS = 64  # of an epoch, that means of the weights are taken over
@@ -21,7 +23,7 @@ CANDIDATES = ("stored", "tail", "whole")
 WORDS = ("last", "tail mean", "whole mean")  # the same, for people
 
 
-class Averages:
+class Averages(Outcome):
     """Means of the weights over snapshots, and which of them is taken."""
 
     def __init__(self, size: int, scaled: int, nonzeros: int, wanted: bool) -> None:
@@ -45,7 +47,7 @@ class Averages:
         kernels.add_scaled(shared["stored"], scale, 0.0 if first else 1.0, self._scaled, sums)
 
     def finish(
-        self, shared: Arrays, scale: float, moments: tuple[int, int] | None, part: int, parts: int
+        self, shared: Arrays, reading: Any, moments: tuple[int, int] | None, part: int, parts: int
     ) -> npt.NDArray[np.float64]:
         """Makes a share of the weights whole, and means of sums of them.
 
@@ -53,6 +55,7 @@ class Averages:
         present weights take their place. Returns the squared lengths of the share of all
         candidates.
         """
+        scale: float = reading
         begin, end = share_of(self._size, parts, part)
         if moments is None:
             if scale != 1.0:
@@ -87,13 +90,11 @@ class Averages:
         points = sample.points(candidates, threads)
         shared["chosen"][0] = _best(points, default, sample, doubt)
 
-    @staticmethod
-    def name(shared: Arrays) -> str:
+    def name(self, shared: Arrays) -> str:
         """The name of the array that was chosen."""
         return CANDIDATES[shared["chosen"][0]]
 
-    @staticmethod
-    def word(shared: Arrays) -> str:
+    def word(self, shared: Arrays) -> str:
         """Which weights were chosen, as a word for the trace."""
         return WORDS[shared["chosen"][0]]
 

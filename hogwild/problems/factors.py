@@ -46,7 +46,6 @@ class FactorProblem(BlockProblem):
     unit_name = "ratings"
     bands = BANDS
     most_workers = BANDS
-    goes_back = True
     ours_alone = ("_ratings", "_row_counts", "_row_weights", "_begun", "notes")
 
     def __init__(self, ratings: Ratings, test: Ratings | None, config: Config) -> None:
@@ -86,8 +85,8 @@ class FactorProblem(BlockProblem):
             for data, some in sets.items()
         }
         self._sorted = False
-        self.hopeless = HOPELESS * (self._first_loss(values[TRAIN]) + self._first_penalty())
-        self.hopeless += 0.5 * self._scale.loss  # where all values are equal
+        self._hopeless = HOPELESS * (self._first_loss(values[TRAIN]) + self._first_penalty())
+        self._hopeless += 0.5 * self._scale.loss  # where all values are equal
         self.shown = tuple(
             Shown(f"{data}_rmse", f"{data.replace('_', ' ')} RMSE", ".4f") for data in sets
         )
@@ -276,7 +275,7 @@ class FactorProblem(BlockProblem):
             shared[sides][0::2][rows] = biases[codes[found]]
             self._begun[name] = found
         if first_time:
-            self.hopeless = HOPELESS * (self.hopeless + self._penalty(shared))
+            self._hopeless = HOPELESS * (self._hopeless + self._penalty(shared))
 
     def stage(self, shared: Arrays, stage: str, part: int, parts: int) -> None:
         """Does one of so many parts of a stage of the preparation."""
@@ -373,6 +372,10 @@ class FactorProblem(BlockProblem):
             counts[side.rows] = counts_of(some, side.count)
             found.append(counts)
         return tuple(found)
+
+    def went_wrong(self, objective: float, best: float) -> bool:
+        """Whether the objective is worse than where training began."""
+        return objective > self._hopeless
 
     def model(
         self, learned: Arrays, about: dict[str, Any], state: Arrays | None = None

@@ -2,28 +2,24 @@
 
 min over x of sum_j loss(score_j, value_j) + x'Dx/2 + sum_k l1_k |x_k|, with score = offset + A x
 
-and, where factors are not negative, x_k >= 0 for them. A loss is replaced by a parabola that
-touches it, with the loss's own curvature (Newton), or one that lies above it (absolute: weighted
-least squares, again and again); its least point is where to go. A line search sees to it that
-the objective goes down. For the squared loss the first step is exact.
+and, where factors are not negative, x_k >= 0 for them. The squared loss alone is a matter of linear
+equations; for all else there is L-BFGS-B (Byrd, Lu, Nocedal, Zhu 1995).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.kernels import fold_in as kernels
+from hogwild.kernels.fold_in import add_squares
 from hogwild.problems.losses import FAINTEST
 
-MOST_STEPS = 200
-MOST_HALVINGS = 40
-MOST_SWEEPS = 2_000
-TOLERANCE = 1e-10
-SHARPEST = 1e-6  # the absolute loss is round below this error, as a share of the first ones
+OPTIONS = {"maxiter": 10_000, "maxfun": 20_000, "ftol": 1e-13, "gtol": 1e-9, "maxcor": 20}
+# The absolute loss is round below these errors, as shares of the first ones: ever less so
+WIDTHS = (1e-2, 1e-4, 1e-6)
 
 Doubles = npt.NDArray[np.float64]
 
@@ -54,14 +50,6 @@ class Penalty:
         )
 
 
-class Bend(NamedTuple):
-    """A loss at some scores: its sum (but for a constant), and slopes and curvatures."""
-
-    total: float
-    slopes: Doubles
-    curvatures: Doubles
-
-
 def fold_in(
     factors: npt.NDArray[np.float32], offsets: Doubles, values: Doubles, loss: str, penalty: Penalty
 ) -> tuple[npt.NDArray[np.float32], float]:
@@ -77,43 +65,23 @@ def fold_in(
         A = np.column_stack([A, np.ones(len(values))])
     is_factor = np.arange(A.shape[1]) < rank
     D = weight * np.where(is_factor, penalty.l2, penalty.bias_l2)
-    l1 = weight * np.where(is_factor, penalty.l1, 0.0)
-    least = np.where(is_factor & penalty.nonnegative, 0.0, -np.inf)
-    typical = float(np.abs(values - offsets).mean()) or 1.0
-    bend_at = partial(LOSSES[loss], values, SHARPEST * typical)
-    x = np.zeros(A.shape[1])
-
-    def bend_and_objective(x: Doubles) -> tuple[Bend, float]:
-        bend = bend_at(offsets + np.einsum("ij,j->i", A, x))
-        return bend, bend.total + float(D @ (x * x) / 2 + l1 @ np.abs(x))
-
-    bend, before = bend_and_objective(x)
-    for _ in range(MOST_STEPS):
-        H = np.diag(D)
-        kernels.add_products(A.ravel(), bend.curvatures, H.ravel())
-        downhill = H @ x - D * x - np.einsum("ij,i->j", A, bend.slopes)
-        move = _least_point(H, downhill, l1, least, x) - x
-        for share in 0.5 ** np.arange(MOST_HALVINGS):
-            bend, after = bend_and_objective(x + share * move)
-            if after <= before or loss == "squared":
-                break
-        else:
-            break
-        x, before = x + share * move, after
-        if loss == "squared" or share * np.abs(move).max() <= TOLERANCE * (1 + np.abs(x).max()):
-            break
+    if loss == "squared" and not penalty.l1 and not penalty.nonnegative:
+        x = _ridge(A, values - offsets, D)
+    else:
+        l1 = weight * np.where(is_factor, penalty.l1, 0.0)
+        x = np.zeros(A.shape[1])
+        typical = float(np.abs(values - offsets).mean()) or 1.0
+        for width in WIDTHS if loss == "absolute" else WIDTHS[:1]:
+            loss_at = partial(LOSSES[loss], values, width * typical)
+            x = _least_point(A, offsets, loss_at, D, l1, is_factor & penalty.nonnegative, x)
     return x[:rank].astype(np.float32), float(x[rank]) if penalty.biases else 0.0
 
 
-def _least_point(H: Doubles, g: Doubles, l1: Doubles, least: Doubles, start: Doubles) -> Doubles:
-    """Where x'Hx/2 - g'x + l1'|x| is least, of all x >= least."""
-    bounded = np.isfinite(least)
-    if bounded.any():
-        return _nonnegative(H, g - l1, bounded)
-    if l1.any():
-        x = start.copy()
-        kernels.descend(H.ravel(), g, l1, TOLERANCE, MOST_SWEEPS, x)
-        return x
+def _ridge(A: Doubles, targets: Doubles, D: Doubles) -> Doubles:
+    """Where |A x - targets|^2/2 + x'Dx/2 is least."""
+    H = np.diag(D)
+    add_squares(A.ravel(), H.ravel())
+    g = np.einsum("ij,i->j", A, targets)
     try:
         np.linalg.cholesky(H)
         return np.asarray(np.linalg.solve(H, g), np.float64)
@@ -121,53 +89,68 @@ def _least_point(H: Doubles, g: Doubles, l1: Doubles, least: Doubles, start: Dou
         return np.asarray(np.linalg.lstsq(H, g)[0], np.float64)
 
 
-def _nonnegative(H: Doubles, g: Doubles, bounded: npt.NDArray[np.bool_]) -> Doubles:
-    """By least squares with a root M of H = M'M. What may be negative is a difference of two."""
-    from scipy.optimize import nnls
+def _least_point(
+    A: Doubles,
+    offsets: Doubles,
+    loss_at: Callable[[Doubles], tuple[Doubles, Doubles]],
+    D: Doubles,
+    l1: Doubles,
+    nonnegative: npt.NDArray[np.bool_],
+    start: Doubles,
+) -> Doubles:
+    """Where the objective is least. What |x| is a penalty of is a difference of two parts >= 0."""
+    from scipy.optimize import minimize
 
-    sizes, directions = np.linalg.eigh(H)
-    if sizes[-1] <= 0:
-        return np.zeros(len(H))
-    kept = sizes > len(H) * np.finfo(np.float64).eps * sizes[-1]
-    roots = np.sqrt(sizes[kept])
-    M = roots[:, None] * directions[:, kept].T
-    target = (directions[:, kept].T @ g) / roots
-    found, _ = nnls(np.column_stack([M, -M[:, ~bounded]]), target, maxiter=100 * len(H))
-    x: Doubles = found[: len(H)]
-    x[~bounded] -= found[len(H) :]
-    return x
+    parted = (l1 > 0) & ~nonnegative
+    parts = np.append(np.arange(len(D)), np.flatnonzero(parted))
+    signs = np.where(np.arange(len(parts)) < len(D), 1.0, -1.0)
+    least = np.where(parted | nonnegative, 0.0, -np.inf)[parts]
+
+    def objective(z: Doubles) -> tuple[float, Doubles]:
+        x = np.bincount(parts, signs * z)
+        values, slopes = loss_at(offsets + np.einsum("ij,j->i", A, x))
+        uphill = np.einsum("ij,i->j", A, slopes) + D * x
+        total = values.sum() + (D * x * x).sum() / 2 + (l1[parts] * z).sum()
+        return float(total), signs * uphill[parts] + l1[parts]
+
+    z = np.maximum(signs * start[parts], least)
+    unit = abs(objective(z)[0]) or 1.0  # so that when to stop is no matter of the ratings' unit
+
+    def in_units(z: Doubles) -> tuple[float, Doubles]:
+        total, uphill = objective(z)
+        return total / unit, uphill / unit
+
+    bounds = np.column_stack([least, np.full(len(least), np.inf)])
+    found = minimize(in_units, z, jac=True, method="L-BFGS-B", bounds=bounds, options=OPTIONS)
+    return np.asarray(np.bincount(parts, signs * found.x), np.float64)
 
 
-def _squared(values: Doubles, width: float, scores: Doubles) -> Bend:
+def _squared(values: Doubles, width: float, scores: Doubles) -> tuple[Doubles, Doubles]:
     errors = scores - values
-    return Bend(float((errors**2).sum()) / 2, errors, np.ones_like(errors))
+    return errors**2 / 2, errors
 
 
-def _absolute(values: Doubles, width: float, scores: Doubles) -> Bend:
+def _absolute(values: Doubles, width: float, scores: Doubles) -> tuple[Doubles, Doubles]:
     errors = scores - values
-    sizes = np.abs(errors)
-    curvatures = 1 / np.maximum(sizes, width)
-    total = np.where(sizes < width, (sizes * sizes / width + width) / 2, sizes).sum()
-    return Bend(float(total), errors * curvatures, curvatures)
+    slopes = np.clip(errors / width, -1, 1)
+    return slopes * (errors - slopes * width / 2), slopes
 
 
-def _logistic(values: Doubles, width: float, scores: Doubles) -> Bend:
+def _logistic(values: Doubles, width: float, scores: Doubles) -> tuple[Doubles, Doubles]:
     from scipy.special import expit
 
-    odds = expit(-values * scores)
-    total = float(np.logaddexp(0, -values * scores).sum())
-    return Bend(total, -values * odds, odds * (1 - odds))
+    margins = values * scores
+    return np.logaddexp(0, -margins), -values * expit(-margins)
 
 
-def _divergence(values: Doubles, width: float, scores: Doubles) -> Bend:
+def _divergence(values: Doubles, width: float, scores: Doubles) -> tuple[Doubles, Doubles]:
     least = np.where(values > 0, FAINTEST * values, 1.0)  # of 0, the divergence is the score itself
     bends = np.maximum(scores, least)
     slopes = 1 - values / bends
-    total = (bends - values * np.log(bends) + slopes * (scores - bends)).sum()
-    return Bend(float(total), slopes, values / bends**2)
+    return bends - values * np.log(bends) + slopes * (scores - bends), slopes
 
 
-LOSSES: dict[str, Callable[[Doubles, float, Doubles], Bend]] = {
+LOSSES: dict[str, Callable[[Doubles, float, Doubles], tuple[Doubles, Doubles]]] = {
     "squared": _squared,
     "absolute": _absolute,
     "logistic": _logistic,

@@ -1,8 +1,9 @@
-"""Linear models: score = <w, x> + intercept, and the objective l2/2 |w|^2 + mean(loss).
+"""Linear models: score = <w, x> + b, and the objective l2/2 |w|^2 + l1 |w|_1 + mean(loss).
 
 The intercept is not penalized. It learns like a column that holds a typical value of the data.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
@@ -13,28 +14,30 @@ import numpy.typing as npt
 from hogwild.config import Config
 from hogwild.data.components import parts_apart
 from hogwild.data.rows import Labels, Rows
-from hogwild.data.statistics import Frequency, sharing
+from hogwild.data.statistics import Frequency, largest_columns, sharing
 from hogwild.errors import DataError
 from hogwild.kernels.compile import Kernel
-from hogwild.kernels.evaluate import comparer, evaluator, squared_norm
+from hogwild.kernels.evaluate import absolute_sum, comparer, evaluator, squared_norm
 from hogwild.kernels.order import shuffle
 from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
 from hogwild.kernels.views import Clock, Fetching, Shape, Span, Stored, Task, task_of, view
 from hogwild.loops.shared import shared_loop
-from hogwild.loops.trying import trial_loop
-from hogwild.problems import fetching
-from hogwild.problems.averages import Averages
+from hogwild.problems import column_sizes, fetching, progress
 from hogwild.problems.linear_model import LinearModel
 from hogwild.problems.losses import LOSSES
-from hogwild.problems.problem import Arrays, RowProblem, Share, Shown, Sums
+from hogwild.problems.penalties import Penalty
+from hogwild.problems.problem import Arrays, Now, RowProblem, Share, Shown, Sums
 from hogwild.problems.sample import FEW_COLUMNS, Options, Sample
-from hogwild.problems.sets import Set, class_weights
-from hogwild.problems.sgd import Sgd, scratch
+from hogwild.problems.sets import Set, class_weights, hold_out
+from hogwild.problems.sgd import scratch
+from hogwild.problems.solver import Traits
+from hogwild.problems.solvers import solver_for
 from hogwild.problems.targets import target_for
 from hogwild.steps.step import Step
 
 BATCH = 256
+HELD_OUT = "held_out"  # the set that says when to stop
 MANY_WEIGHTS = 1 << 18  # a pass over them takes longer than telling the workers to make it
 CHUNK_NONZEROS = 4_000_000  # some milliseconds of work
 AHEAD = 2, 20  # rows ahead that are fetched into the cache, at least and at most
@@ -54,17 +57,23 @@ class LinearProblem(RowProblem):
 
     work_name = "nonzeros"
     unit_name = "rows"
-    ours_alone = ("_given", "_sample", "notes")
-    width = 1
+    ours_alone = ("_given", "_sample", "_start", "notes")
 
     def __init__(
-        self, rows: Rows, test: Rows | None, config: Config, labels: Labels | None = None
+        self,
+        rows: Rows,
+        test: Rows | None,
+        config: Config,
+        labels: Labels | None = None,
+        validate: Rows | None = None,
     ) -> None:
         self.config = config
-        self._l2 = float(config.l2 or 0.0)
+        self._penalty = Penalty.of(config.as_dict())
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to learn from")
         self.target = target_for(config, rows, labels)
+        if config.early_stopping is not None:
+            rows, validate = hold_out(rows, self.target, config.early_stopping, config.seed)
         self.name = rows.name
         self.units = len(rows)
         self.work = rows.nonzeros
@@ -75,23 +84,42 @@ class LinearProblem(RowProblem):
         self._given = rows
         self._sample: Sample | None = None
         self._sets = {"train": Set.of(rows, self.target, class_weights(config, rows, self.target))}
+        if validate is not None:
+            judged = self._narrowed(validate)
+            weights = class_weights(config, judged, self.target)
+            self._sets[HELD_OUT] = Set.of(judged, self.target, weights)
+            self.judge = f"{HELD_OUT}_loss"
         if test is not None:
             self._sets["test"] = Set.of(self._narrowed(test), self.target)
         self.shown = tuple(
-            Shown(f"{data}_{shown.key}", f"{data} {shown.title}", shown.form)
+            Shown(f"{data}_{shown.key}", f"{data.replace('_', ' ')} {shown.title}", shown.form)
             for shown in self.target.shown
-            for data in ("train", "test")
+            for data in dict.fromkeys(["train", *self._sets, "test"])
         )
+        if config.zeroes:
+            self.shown += (Shown("nonzero_weights", "non-zero", ",d"),)
         self._mean_length = max(1.0, rows.nonzeros / len(rows))
         self.chunk = max(1, int(CHUNK_NONZEROS / self._mean_length))
         self._lines = _lines(rows)
         self._weighted = self._sets["train"].weighted
         self._parameter = config.loss_value
         self.curvature = LOSSES[config.loss_name].curvature
+        self._start: Arrays = {}  # what training goes on from, if anything
+        self._at_zero = self._objective_at_zero()
         self.intercept_share = _intercept_share(rows) if config.intercept else 0.0
-        self._solver = Sgd(config, self._weighted, self._parameter, self.intercept_share)
-        self._averages = Averages(self.size, self.columns, rows.nonzeros, config.average)
-        self.snapshots = self._averages.snapshots
+        traits = Traits(self._sets["train"], self._parameter, self.intercept_share)
+        self._solver = solver_for(config, traits)
+        self.width = self._solver.step.width
+        self._outcome = self._solver.outcome(self.columns, rows.nonzeros)
+        self.snapshots = self._outcome.snapshots
+
+    def _objective_at_zero(self) -> float:
+        """The objective at zero weights; infinity for a loss that is 0 there and tells nothing."""
+        rows = self._sets["train"].view
+        nothing = rows._replace(ends=rows.begins)  # rows without columns: all scores are 0
+        span, zeros = view(Span, 0, self.units), np.zeros(1, np.float32)
+        total, _, _ = self._evaluator("train")(nothing, span, zeros, self._parameter)
+        return float(total) / self.units or math.inf
 
     def _narrowed(self, test: Rows) -> Rows:
         if test.columns > self.columns:
@@ -112,13 +140,16 @@ class LinearProblem(RowProblem):
             "rows": self.units,
             "columns": self.columns,
             "nonzeros": self.work,
+            **{data: len(self._sets[data]) for data in self._sets if data == HELD_OUT},
         }
 
     def summary(self) -> list[str]:
         """The data and the objective, a line each, for people."""
+        held = f", and {len(self._sets[HELD_OUT]):,} rows held out" if self.judge else ""
         return [
-            f"{self.name}: {self.units:,} rows, {self.columns:,} columns, {self.work:,} non-zeros",
-            f"{self.config.loss_name} loss, l2 {self._l2:g}",
+            f"{self.name}: {self.units:,} rows, {self.columns:,} columns, {self.work:,} non-zeros"
+            f"{held}",
+            f"{self.config.loss_name} loss, {self._penalty}",
         ]
 
     @property
@@ -131,35 +162,45 @@ class LinearProblem(RowProblem):
         found = sharing(self._given)
         return found.pays, found.reason
 
+    @property
+    def effort(self) -> float:
+        """The work of an epoch, in what takes as long as a non-zero does with plain descent."""
+        return self.work * self._solver.effort
+
     def shared(self) -> dict[str, tuple[int, Any]]:
         """The arrays that all workers share."""
         stored = {"stored": (self.size, np.float32)}
         state = {"row_state": (self.units * self.step.state, np.float32)}
-        return stored | state | self._averages.shared()
+        return stored | state | self._outcome.shared()
 
     def kernels(self) -> list[Kernel]:
         """All that training will call besides the loops."""
         loss, weighted = self.config.loss_name, self._weighted
         evaluators = [self._evaluator(data) for data in self._sets]
         always = [shuffle, *dict.fromkeys(evaluators), squared_norm]
-        trying = [] if self.config.eta0 else [trial_loop(self.step)]
+        if self._penalty.l1:
+            always.append(absolute_sum)
+        trying = [] if self.config.eta0 else self._solver.kernels()
         sampled = [comparer(loss, weighted), gather_rows]
         if self.columns > FEW_COLUMNS:
             sampled.append(renumber)
-        needs_sample = self.config.average or not self.config.eta0
-        return always + self._averages.kernels() + trying + (sampled if needs_sample else [])
+        needs_sample = self.snapshots or not self.config.eta0
+        return always + self._outcome.kernels() + trying + (sampled if needs_sample else [])
 
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
         """Writes the weights to begin with into the shared ones: zeros, or what is given."""
         for name in self.shared():
             shared[name][:] = 0
-        for name, array in (_given_state(start) if start else {}).items():
+        self._start = _given_state(start) if start else {}
+        for name, array in self._start.items():
             if len(array) != len(shared[name]):
                 raise DataError(
-                    f"{self.name} needs {len(shared[name]) - 1:,} weights, and what to go on from "
-                    f"has {len(array) - 1:,}"
+                    f"what to go on from has {len(array):,} numbers, and {self.name} needs "
+                    f"{len(shared[name]):,}: it must come from the same columns, and either both "
+                    "have an l1 or none"
                 )
             shared[name][:] = array
+        self._solver.start(shared["stored"])
 
     @property
     def step(self) -> Step:
@@ -170,9 +211,9 @@ class LinearProblem(RowProblem):
         """The numbers of a share of an epoch, as the step takes them."""
         return self._solver.plan(share.done, share.eta0)
 
-    def scale(self, done: int, since: int, eta0: float) -> float:
-        """What weights stored whole at step `since` are multiplied by at step `done`."""
-        return self._solver.scale(done, since, eta0)
+    def scale(self, now: Now) -> float:
+        """What weights that were stored whole are multiplied by now."""
+        return self._solver.scale(now)
 
     def rate(self, done: int, eta0: float) -> float:
         """The rate of step number `done`."""
@@ -183,10 +224,10 @@ class LinearProblem(RowProblem):
         return self._solver.factor(epoch)
 
     def finish(
-        self, shared: Arrays, scale: float, moments: tuple[int, int] | None, part: int, parts: int
+        self, shared: Arrays, now: Now, moments: tuple[int, int] | None, part: int, parts: int
     ) -> npt.NDArray[np.float64]:
         """Makes a share of the weights whole, and means of sums over snapshots."""
-        return self._averages.finish(shared, scale, moments, part, parts)
+        return self._outcome.finish(shared, self._solver.reading(now), moments, part, parts)
 
     @property
     def finishes_together(self) -> bool:
@@ -197,15 +238,19 @@ class LinearProblem(RowProblem):
         self, shared: Arrays, found: npt.NDArray[np.float64], first: bool, threads: int
     ) -> None:
         """Chooses what to take: the weights, or a mean of them."""
-        self._averages.choose(shared, found, first, self.sample(threads), threads)
+        self._outcome.choose(shared, found, first, self.sample(threads), threads)
 
     def learned(self, shared: Arrays) -> Arrays:
         """The weights, with the intercept behind them, that training came to: a view."""
-        return {"weights": shared[Averages.name(shared)]}
+        return {"weights": shared[self._outcome.name(shared)]}
 
     def goes_on_from(self, shared: Arrays) -> Arrays:
-        """The last weights, and not a mean of them."""
+        """What is stored, and not what is made of it."""
         return {"stored": shared["stored"]}
+
+    def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
+        """Goes back to a mean, where one was taken: the last weights may be far worse."""
+        shared["stored"][:] = learned["weights"]
 
     def state(self, shared: Arrays) -> Arrays:
         """What training can go on from: copies."""
@@ -213,7 +258,7 @@ class LinearProblem(RowProblem):
 
     def taken(self, shared: Arrays) -> str:
         """Which weights `learned` gives, as a word for the trace."""
-        return Averages.word(shared)
+        return self._outcome.word(shared)
 
     def sets(self) -> list[str]:
         """The sets of rows to evaluate on."""
@@ -222,16 +267,57 @@ class LinearProblem(RowProblem):
     def measured(self, shared: Arrays, sums: Sums) -> dict[str, float]:
         """The objective, and the errors on each set."""
         found = {"objective": self.online(shared, sums["train"][0] / self.units)}
-        for data, (_, first, second) in sums.items():
+        for data, (loss, first, second) in sums.items():
             weight = self._sets[data].weight
+            if data == HELD_OUT:
+                found[f"{data}_loss"] = float(loss) / weight
             errors = self.target.measured(float(first) / weight, float(second) / weight)
             found |= {f"{data}_{name}": error for name, error in errors.items()}
+        found["nonzero_weights"] = int(np.count_nonzero(self.learned(shared)["weights"][:-1]))
         return found
 
     def online(self, shared: Arrays, mean_loss: float) -> float:
         """The objective, given the mean loss at the same weights."""
         weights = self.learned(shared)["weights"][:-1]
-        return float(0.5 * self._l2 * float(squared_norm(weights)) + mean_loss)
+        return float(self._penalty.value(weights) + mean_loss)
+
+    def went_wrong(self, objective: float, best: float) -> bool:
+        """Whether an epoch undid too much of what was gained since the start."""
+        if not progress.went_wrong(objective, best, self._at_zero):
+            return False
+        return progress.went_wrong(objective, best, max(self._at_zero, self._at_start))
+
+    def has_risen(self, objective: float, best: float) -> bool:
+        """Whether an objective is above the best one so far, or that of zero weights."""
+        return progress.has_risen(objective, min(best, self._at_zero))
+
+    def learned_nothing(self, objective: float) -> bool:
+        """Whether it is next to that of zero weights, and values are large: else that is best."""
+        return objective > (1 - progress.LEAST) * self._at_zero and bool(self.hint)
+
+    @cached_property
+    def _at_start(self) -> float:
+        """The objective of what training goes on from; few need it, so it is found when asked."""
+        if not self._start:
+            return self._at_zero
+        arrays = {name: np.asarray(array, np.float32) for name, array in self._start.items()}
+        arrays["chosen"] = np.zeros(1, np.int64)
+        parts = [self.evaluate(arrays, "train", part) for part in range(self.parts("train"))]
+        return self.measured(arrays, {"train": np.sum(parts, axis=0)})["objective"]
+
+    @cached_property
+    def _largest(self) -> list[tuple[int, float]]:
+        return largest_columns(self._given, column_sizes.NAMED)
+
+    @property
+    def advice(self) -> str:
+        """To scale the columns, the largest of which are named."""
+        return column_sizes.advice(self._largest, self._given.index_base)
+
+    @property
+    def hint(self) -> str:
+        """The same, where values are large."""
+        return self.advice if column_sizes.are_large(self._largest) else ""
 
     def model(
         self, learned: Arrays, about: dict[str, Any], state: Arrays | None = None
@@ -251,7 +337,7 @@ class LinearProblem(RowProblem):
     def sample(self, threads: int = 1) -> Sample:
         """A few of the rows, always the same ones; they are copied when first asked for."""
         if self._sample is None:
-            given = self.config.loss_name, self._parameter, self._l2, self._weighted, self.seed
+            given = self.config.loss_name, self._parameter, self._penalty, self._weighted, self.seed
             targets = self._sets["train"].view.targets
             self._sample = Sample(self._given, targets, Options(*given), threads)
         return self._sample
@@ -263,7 +349,7 @@ class LinearProblem(RowProblem):
 
     def find_rate(self, threads: int = 1) -> float:
         """A first rate: the best of some, tried on a few rows."""
-        return self.sample(threads).best_rate(self._solver.try_out, threads)
+        return self._solver.find_rate(self.sample(threads), threads)
 
     # What the workers ask
 
@@ -276,7 +362,7 @@ class LinearProblem(RowProblem):
     def _fetching(self, writers: int) -> Fetching:
         cached = CACHED if writers == 1 else CACHED_BY_ONE
         near = int(min(AHEAD[1] // 2, max(1, NEAR_NONZEROS / self._mean_length)))
-        return self._rows_ahead(self._distance, near if self.columns > cached else 0)
+        return self._rows_ahead(self._distance, near if self.size > cached else 0)
 
     def _rows_ahead(self, nonzeros: int, near: int = 0) -> Fetching:
         least, most = AHEAD
@@ -312,7 +398,7 @@ class LinearProblem(RowProblem):
 
     def steady_steps(self, done: int, eta0: float) -> int:
         """Steps in which the schedule changes little."""
-        return self._solver.steady_steps(done, eta0, self.units)
+        return self._solver.steady_steps(done, eta0)
 
     def shuffle(self, order: npt.NDArray[np.uint32], first: int, seed: int) -> None:
         """Fills `order` with the rows from `first` on, in a random order."""
@@ -329,7 +415,7 @@ class LinearProblem(RowProblem):
 
     def add_snapshot(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
         """Adds the weights as they are, made whole, to a sum; the first begins it."""
-        self._averages.add(shared, late, first, scale)
+        self._outcome.add(shared, late, first, scale)
 
     def parts(self, data: str) -> int:
         """In how many parts rows are evaluated."""
@@ -355,7 +441,7 @@ def _given_state(start: Arrays) -> Arrays:
 def _lines(rows: Rows) -> int:
     """Cache lines that are to be fetched of each row, whatever its length."""
     places = np.random.default_rng(0).integers(0, len(rows), LENGTHS)
-    lengths = (rows.indptr[places + 1] - rows.indptr[places]).astype(np.int64)
+    lengths = (rows.ends[places] - rows.begins[places]).astype(np.int64)
     short, long = np.ceil(np.quantile(lengths, (0.1, 0.9)) / int(LINE)).astype(int)
     return int(min(long, MOST_LINES)) if long > short else 0
 
@@ -368,5 +454,5 @@ def _intercept_share(rows: Rows) -> float:
     """
     if not rows.nonzeros:
         return 1.0
-    typical = float(np.median(np.abs(rows.values[: 1 << 16])))
+    typical = float(np.median(np.abs(rows.first_values(1 << 16))))
     return max(1e-6, min(typical, typical**2 * rows.nonzeros / len(rows)))

@@ -13,8 +13,11 @@ from hogwild.kernels import evaluate as kernels
 from hogwild.kernels.views import Span, view
 from hogwild.paths import PathLike
 from hogwild.problems.losses import LOSSES
+from hogwild.problems.penalties import Penalty
 from hogwild.problems.sets import Set
 from hogwild.problems.targets import Target, TwoClasses, target_from
+
+SPARSE = 2  # times as many weights as are not zero, and a file has their columns beside them
 
 
 class LinearModel:
@@ -58,6 +61,11 @@ class LinearModel:
         """The labels, where the target is one of a few."""
         return self.target.labels
 
+    @property
+    def penalty(self) -> Penalty:
+        """The penalty that it was trained with."""
+        return Penalty.of(self.about.get("options", {}))
+
     def __repr__(self) -> str:
         labels = f", labels {self.labels}" if self.labels else ""
         return f"<LinearModel {self.loss}, {len(self.weights):,} columns{labels}>"
@@ -67,7 +75,8 @@ class LinearModel:
         rows = self._fitting(X)
         out = np.empty(len(rows), np.float32)
         kernels.scores(
-            rows.indptr, rows.indices, rows.values, self.weights, np.float32(self.intercept), out
+            *(rows.begins, rows.ends, rows.indices, rows.values),
+            *(self.weights, np.float32(self.intercept), out),
         )
         return out
 
@@ -87,7 +96,7 @@ class LinearModel:
         return np.column_stack([1 - positive, positive])
 
     def evaluate(self, X: Any, y: Any = None) -> dict[str, Any]:
-        """Objective, error, log loss, AUC and confusion counts on labelled rows."""
+        """Objective, mean loss, and the metrics of the kind of target, on labelled rows."""
         rows = X if isinstance(X, Rows) and y is None else Rows(X, y)
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to evaluate on")
@@ -96,14 +105,14 @@ class LinearModel:
         weights: npt.NDArray[Any] = np.append(self.weights, np.float32(self.intercept))
         look = kernels.evaluator(self.loss, self.target.kind, data.weighted)
         loss, _, _ = look(data.view, view(Span, 0, len(rows)), weights, self.parameter)
-        penalty = 0.5 * self.about.get("options", {}).get("l2", 0.0)
-        objective = penalty * float(kernels.squared_norm(self.weights)) + loss / data.weight
+        mean = loss / data.weight
+        objective = self.penalty.value(self.weights) + mean
         scores = self.decision_function(rows).astype(np.float64)
         targets = self.target.of(rows).astype(np.float64)
         counted = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
         given = scores, targets, counted.astype(np.float64), self.loss
         found = {name: metric(*given) for name, metric in self.target.metrics.items()}
-        return {"rows": len(rows), "objective": objective, **found}
+        return {"rows": len(rows), "objective": objective, "loss": mean, **found}
 
     def save(self, path: PathLike) -> None:
         """Writes the model to one file; `hogwild.load_model` reads it back bit for bit."""
@@ -115,13 +124,20 @@ class LinearModel:
             "index_base": self.index_base,
             "about": self.about,
         } | self.target.about()
-        model_file.write(path, about, {"weights": self.weights})
+        nonzero = np.flatnonzero(self.weights.view(np.uint32))
+        if SPARSE * len(nonzero) >= len(self.weights):
+            model_file.write(path, about, {"weights": self.weights})
+            return
+        about["columns"] = len(self.weights)
+        arrays: model_file.Arrays = {"values": self.weights[nonzero]}
+        arrays["indices"] = nonzero.astype(np.uint32)
+        model_file.write(path, about, arrays, version=2)
 
     @classmethod
     def from_file(cls, about: dict[str, Any], arrays: model_file.Arrays) -> "LinearModel":
         """The model that `save` wrote."""
         return cls(
-            arrays["weights"],
+            _weights_of(about, arrays),
             about["intercept"],
             target_from(about),
             about["loss"],
@@ -151,3 +167,12 @@ class LinearModel:
                 stacklevel=3,
             )
         return X
+
+
+def _weights_of(about: dict[str, Any], arrays: model_file.Arrays) -> npt.NDArray[np.float32]:
+    """All weights, of which a file may have only those that are not zero."""
+    if "weights" in arrays:
+        return arrays["weights"]
+    weights = np.zeros(about["columns"], np.float32)
+    weights[arrays["indices"]] = arrays["values"]
+    return weights

@@ -334,11 +334,14 @@ FACTOR_LOSSES: dict[str, Loss] = {
 def adder(loss: str, weighted: bool) -> Callable[..., Any]:
     """(sums, weight, score, target, parameter) -> sums, with the weighted loss of a row added."""
     value, add = LOSSES[loss].value, LOSSES[loss].add
-    if add is not None and not weighted:
+    if add is not None:
 
         @inline
         def add_one(sums: Any, weight: Any, score: Any, target: Any, parameter: Any) -> Any:
-            return add(sums, score, target, parameter)
+            if not weighted or weight == 1.0:
+                return add(sums, score, target, parameter)
+            total, product = sums
+            return total + weight * value(score, target, parameter), product
 
         return add_one
 

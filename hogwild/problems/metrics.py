@@ -94,6 +94,8 @@ def _expected(scores: Floats, loss: str) -> Floats:
     return scores if mean is None else np.asarray(mean(scores))
 
 
+GREATER_IS_BETTER = ("auc", "r2")  # of the others, less is
+
 CLASS_METRICS: dict[str, Metric] = {
     "error": error,
     "log_loss": log_loss,

@@ -37,6 +37,14 @@ class Share(NamedTuple):
     eta0: float
 
 
+class Now(NamedTuple):
+    """Where training is: steps done, those done when this share of the epoch began, its rate."""
+
+    done: int
+    since: int
+    eta0: float
+
+
 class Shown(NamedTuple):
     """A number of the trace that people are shown after every epoch."""
 
@@ -57,8 +65,6 @@ class Problem(ABC):
     notes: list[str]  # what the user should be told before training
     shown: tuple[Shown, ...]
     snapshots = 0  # of the weights in an epoch, of which means are made; 0: none
-    goes_back = False  # after an epoch that went wrong: to the one before it, at half the rate
-    hopeless = float("inf")  # an objective above this tells of such an epoch
     judge: str | None = None  # the number of the trace by which the best epoch is told, if any
     most_workers = 1024  # that can be at work at once
     ours_alone: tuple[str, ...] = ()  # attributes that the workers do without
@@ -122,12 +128,12 @@ class Problem(ABC):
     def factor(self, epoch: int) -> float:
         """What the first rate is multiplied by in an epoch (they count from 1)."""
 
-    def scale(self, done: int, since: int, eta0: float) -> float:
-        """What weights stored whole at step `since` are multiplied by at step `done`."""
+    def scale(self, now: Now) -> float:
+        """What weights that were stored whole are multiplied by now."""
         return 1.0
 
     def finish(
-        self, shared: Arrays, scale: float, moments: tuple[int, int] | None, part: int, parts: int
+        self, shared: Arrays, now: Now, moments: tuple[int, int] | None, part: int, parts: int
     ) -> npt.NDArray[np.float64]:
         """Makes a share of the weights whole, and means of sums over early and late snapshots.
 
@@ -148,6 +154,11 @@ class Problem(ABC):
         """What training goes on from, where that is not what it came to: views."""
         return {}
 
+    def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
+        """Goes back to what training came to, and went on from, after an epoch: copies of these."""
+        for name, array in (last | learned).items():
+            shared[name][:] = array
+
     @abstractmethod
     def state(self, shared: Arrays) -> Arrays:
         """What training can go on from: copies."""
@@ -167,6 +178,28 @@ class Problem(ABC):
     @abstractmethod
     def online(self, shared: Arrays, mean_loss: float) -> float:
         """About the objective, given the mean loss that was met on the way."""
+
+    def went_wrong(self, objective: float, best: float) -> bool:
+        """Whether an epoch is to be done again at a smaller rate, by the best objective so far."""
+        return False
+
+    def has_risen(self, objective: float, best: float) -> bool:
+        """Whether an objective is above the best one so far, by more than may be chance."""
+        return False
+
+    def learned_nothing(self, objective: float) -> bool:
+        """Whether nothing was learned of data that has more to say, as far as can be seen."""
+        return False
+
+    @property
+    def advice(self) -> str:
+        """What to do about data that no rate is right for."""
+        return "Scale the values of the data down"
+
+    @property
+    def hint(self) -> str:
+        """The advice, where something in the data calls for it; else nothing."""
+        return ""
 
     @abstractmethod
     def model(self, learned: Arrays, about: dict[str, Any], state: Arrays | None = None) -> Any:

@@ -1,9 +1,8 @@
 """A few rows, on which to try rates and to compare weights, for next to nothing."""
 
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
-from threading import local
+from collections.abc import Sequence
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from hogwild.data.rows import Rows
 from hogwild.kernels import rows as row_kernels
 from hogwild.kernels.evaluate import POINTS, comparer, squared_norm
 from hogwild.kernels.views import RowView, Span, view
-from hogwild.problems.rate_search import best_rate
+from hogwild.problems.penalties import Penalty
 from hogwild.threads import in_shares, side_by_side
 
 NONZEROS = 1_000_000  # about, in the sample
@@ -28,7 +27,7 @@ class Options(NamedTuple):
 
     loss: str
     parameter: float
-    l2: float
+    penalty: Penalty
     weighted: bool
     seed: int
 
@@ -42,14 +41,17 @@ class Point(NamedTuple):
 
 # Weights with the intercept behind them, and the squared length of the weights
 Candidate = tuple[npt.NDArray[np.float32], float]
-# A trial learns from the rows of an order at a rate, and writes the last weights and a
-# mean of them
 Arrays = Sequence[npt.NDArray[np.float32]]
-Trial = Callable[[RowView, npt.NDArray[np.uint32], float, Arrays], None]
 
 
 class Sample:
-    """A few rows, drawn at random."""
+    """A few rows, drawn at random.
+
+    Attributes:
+        rows: the rows with their targets; their columns may be numbered anew.
+        size: how many rows there are.
+        columns: how many columns.
+    """
 
     def __init__(
         self,
@@ -65,17 +67,17 @@ class Sample:
         chosen = picker.choice(size, min(size, most), replace=False)
         indptr, indices, values = rows.gather(chosen.astype(np.uint64), threads)
         self._options = options
-        self._columns = rows.columns
+        self.columns = rows.columns
         self._used: npt.NDArray[np.uint32] | None = None
         if rows.columns > FEW_COLUMNS:
             used = _renumbered(indices, rows.columns)
-            self._columns = max(1, len(used))
+            self.columns = max(1, len(used))
             self._used = np.append(used, np.uint32(rows.columns))  # and the intercept
         per_row = 1 + options.weighted
         taken = targets.reshape(-1, per_row)[chosen].ravel()
-        self._rows: RowView = view(RowView, indptr, indices, values, taken)
-        self._size = len(chosen)
-        self._compared = min(self._size, max(TRIED // COMPARED, size // COMPARED))
+        self.rows: RowView = view(RowView, indptr[:-1], indptr[1:], indices, values, taken)
+        self.size = len(chosen)
+        self._compared = min(self.size, max(TRIED // COMPARED, size // COMPARED))
 
     def points(self, candidates: Sequence[Candidate], threads: int) -> list[Point]:
         """What is known of some weights; so many threads find it out side by side."""
@@ -96,7 +98,7 @@ class Sample:
         options = self._options
         compare = comparer(options.loss, options.weighted)
         span = view(Span, begin, end)
-        compare(self._rows, span, points, len(weights), options.parameter, found.reshape(-1))
+        compare(self.rows, span, points, len(weights), options.parameter, found.reshape(-1))
         return found
 
     def sure_gain(self, present: Point, other: Point, doubt: float = DOUBT) -> float:
@@ -107,43 +109,21 @@ class Sample:
         norms = present.squared_norm, other.squared_norm
         if not math.isfinite(norms[0]) and math.isfinite(norms[1]):
             return math.inf
-        gain = float(mean) + 0.5 * self._options.l2 * (norms[0] - norms[1]) - chance
+        gain = float(mean) + self._options.penalty.of_squares(norms[0] - norms[1]) - chance
         return gain if math.isfinite(gain) else -math.inf
 
-    def best_rate(self, trial: Trial, threads: int) -> float:
-        """A first rate: learned with on one half of the sample, and judged on the other."""
-        # The fewer rows, the less they may say against the guess
-        most = max(4.0, self._size / 32)
-        room = local()  # of each thread, used again: memory that is new takes longest of all
-        objective = partial(self._objective_after, trial, room)
-        return best_rate(objective, self._guess(), most, threads)
+    @cached_property
+    def mean_square(self) -> float:
+        """The mean squared length of a row."""
+        return float(squared_norm(self.rows.values)) / self.size
 
-    def _guess(self) -> float:
-        """One over the mean squared length of a row, as a power of two."""
-        mean_square = float(squared_norm(self._rows.values)) / self._size
-        nearest = 2.0 ** round(-math.log2(mean_square)) if mean_square else 1.0
-        return min(1e6, max(1e-9, nearest))
-
-    def _objective_after(self, trial: Trial, room: local, rate: float) -> float:
-        """The objective on the one half, after learning from the other at this rate.
-
-        It is that of the last weights or of their mean, whichever is lower: on noisy data the last
-        ones alone would call for next to no learning.
-        """
-        size = min(self._size, TRIED)
-        # With very few rows, the same ones must do for both
-        count, judged = (size // 2, size // 2) if size >= 16 else (size, 0)
-        if not hasattr(room, "arrays"):
-            room.arrays = [np.empty(self._columns + 1, np.float32) for _ in range(2)]
-        for array in room.arrays:
-            array[:] = 0
-        trial(self._rows, np.arange(count, dtype=np.uint32), rate, room.arrays)
-        found = self._losses(room.arrays, judged, size)
-        l2 = self._options.l2
-        penalties = [0.5 * l2 * float(squared_norm(some[:-1])) for some in room.arrays]
+    def objectives(self, weights: Arrays, begin: int, end: int) -> npt.NDArray[np.float64]:
+        """The objective on some rows, for each of some weights."""
+        found = self._losses(weights, begin, end)
+        penalties = [self._options.penalty.value(some[:-1]) for some in weights]
         with np.errstate(all="ignore"):  # where it diverges
-            objectives = found.mean(axis=1) + penalties
-        return min(value if math.isfinite(value) else math.inf for value in objectives.tolist())
+            objectives: npt.NDArray[np.float64] = found.mean(axis=1) + penalties
+        return objectives
 
 
 def _renumbered(indices: npt.NDArray[np.uint32], columns: int) -> npt.NDArray[np.uint32]:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.config import Config
+from hogwild.data.folds import held_out
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError, OptionError
 from hogwild.kernels.views import RowView, view
@@ -42,11 +43,23 @@ class Set:
                 )
             weights *= len(rows) / weights.sum()
             targets = np.column_stack([targets, weights.astype(np.float32)]).ravel()
-        arrays = rows.indptr, rows.indices, rows.values, np.ascontiguousarray(targets)
+        targets = np.ascontiguousarray(targets)
+        arrays = rows.begins, rows.ends, rows.indices, rows.values, targets
         return cls(view(RowView, *arrays), weighted, float(len(rows)))
 
     def __len__(self) -> int:
-        return len(self.view.starts) - 1
+        return len(self.view.begins)
+
+
+def hold_out(rows: Rows, target: Target, share: float, seed: int) -> tuple[Rows, Rows]:
+    """The rows to learn from, and a random share of each class held out; nothing is copied."""
+    learned, judged = held_out(len(rows), share, seed, strata(rows, target), rows.name)
+    return rows.part(learned), rows.part(judged)
+
+
+def strata(rows: Rows, target: Target) -> npt.NDArray[Any] | None:
+    """The labels among which rows are to be held out evenly, where they are one of a few each."""
+    return rows.y if target.labels and rows.y is not None and rows.y.ndim == 1 else None
 
 
 def class_weights(config: Config, rows: Rows, target: Target) -> npt.NDArray[np.float64] | None:

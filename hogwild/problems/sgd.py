@@ -1,14 +1,19 @@
 """The solver `sgd`: stochastic gradient descent, with a rate that is found on a few rows."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hogwild.config import Config
+from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import Fetching, Own, RowView, Shape, Stored, task_of, view
 from hogwild.loops.trying import trial_loop
+from hogwild.problems.averages import Averages
+from hogwild.problems.problem import Now
+from hogwild.problems.sample import Sample
+from hogwild.problems.solver import Solver, Traits
+from hogwild.problems.trials import Room, first_rate, power_of_two
 from hogwild.steps.sgd import Plan, sgd
 from hogwild.steps.step import Step
 
@@ -17,60 +22,70 @@ FETCHED = 8  # rows ahead, in a trial
 STEADY = 0.25  # of the weights: what the penalty may take until workers look at each other again
 
 
-class Sgd:
+class Sgd(Solver):
     """What stochastic gradient descent is made of: its step, and the numbers of each epoch."""
 
-    def __init__(
-        self, config: Config, weighted: bool, parameter: float, intercept_share: float
-    ) -> None:
-        self._config = config
-        self._weighted = weighted
+    def __init__(self, config: Config, traits: Traits) -> None:
+        super().__init__(config, traits)
         self._l2 = float(config.l2 or 0.0)
-        self._parameter = parameter
-        self._intercept_share = intercept_share
 
     @property
     def step(self) -> Step:
         """The step that loops are compiled for."""
-        return sgd(self._config.loss_name, str(self._config.schedule), self._weighted)
+        weighted = self._traits.data.weighted
+        return sgd(self._config.loss_name, str(self._config.schedule), weighted)
+
+    def outcome(self, columns: int, nonzeros: int) -> Averages:
+        """The last weights, or means of them."""
+        return Averages(columns + 1, columns, nonzeros, self._config.average)
 
     def plan(self, since: float, eta0: float) -> Any:
         """The numbers of a share of an epoch."""
-        given = eta0, self._l2, since, self._intercept_share, self._parameter
+        traits = self._traits
+        given = eta0, self._l2, since, traits.intercept_share, traits.parameter
         return view(Plan, *given)
 
     def rate(self, done: int, eta0: float) -> float:
         """The rate of step number `done`."""
         return float(self.step.reach(self.plan(0.0, eta0), float(max(1, done))))
 
-    def scale(self, done: int, since: int, eta0: float) -> float:
-        """What weights stored whole at step `since` are multiplied by at step `done`."""
-        return float(self.step.scale(self.plan(since, eta0), float(done)))
+    def scale(self, now: Now) -> float:
+        """What weights that were stored whole are multiplied by now."""
+        return float(self.step.scale(self.plan(now.since, now.eta0), float(now.done)))
 
     def factor(self, epoch: int) -> float:
         """What the first rate is multiplied by in an epoch (they count from 1)."""
         return self._config.backoff(epoch)
 
-    def steady_steps(self, done: int, eta0: float, units: int) -> int:
+    def steady_steps(self, done: int, eta0: float) -> int:
         """Steps in which the penalty takes no more than a share STEADY of the weights."""
+        units = len(self._traits.data)
         taken = self._l2 * self.rate(done + 1, eta0)
         return int(STEADY / taken) if taken > STEADY / units else units
 
-    def try_out(
-        self,
-        rows: RowView,
-        order: npt.NDArray[np.uint32],
-        rate: float,
-        arrays: Sequence[npt.NDArray[np.float32]],
-    ) -> None:
-        """Learns from a few rows at a rate; writes the last weights, and a mean of them."""
-        weights, mean = arrays
+    def kernels(self) -> list[Kernel]:
+        """All that the search for a rate will call."""
+        return [trial_loop(self.step)]
+
+    def find_rate(self, sample: Sample, threads: int) -> float:
+        """A first rate, by trials that begin at one over the mean squared length of a row."""
+        square = sample.mean_square
+        return first_rate(
+            sample, self._try_out, power_of_two(1 / square if square else 0.0), threads
+        )
+
+    def _try_out(
+        self, rows: RowView, order: npt.NDArray[np.uint32], rate: float, room: Room
+    ) -> list[npt.NDArray[np.float32]]:
+        """Learns from a few rows at a rate: the last weights, and a mean of them."""
+        weights, mean = room.zeros(1, 1)
         intercept = np.zeros(1, np.float32)
         stored = view(Stored, weights, weights, intercept, intercept, weights[:0])
         fetching = view(Fetching, FETCHED, 0, 0)
         shape, plan = view(Shape, 1, 0, 1), self.plan(0.0, rate)
         task = task_of(rows, order, scratch(1), shape, plan, fetching)
         trial_loop(self.step)(task, stored, PIECES, mean)
+        return [weights, mean]
 
 
 def scratch(width: int) -> Own:

@@ -93,9 +93,10 @@ def test_quiet_is_quiet(folder: Path) -> None:
 
 def test_every_option_of_python_is_one_of_the_command_line(folder: Path) -> None:
     words = "--task logistic --loss squared_hinge --l2 1e-3 --no-intercept --epochs 4 --tol 1e-9"
+    words += " --patience 3"
     words += " --target 1e-9 --time-limit 60 --workers 2 --strategy minibatch --backend thread"
     words += " --deterministic --batch 64"
-    words += " --schedule backoff --eta0 0.5 --beta 0.8 --no-average --objective-every 2 --seed 7"
+    words += " --schedule backoff --eta0 0.05 --beta 0.8 --no-average --objective-every 2 --seed 7"
     done = run("train", "train.svm", "--json", *words.split(), cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     rows = [json.loads(line) for line in done.stdout.splitlines()]
@@ -114,13 +115,15 @@ def test_every_option_of_python_is_one_of_the_command_line(folder: Path) -> None
         "batch": 64,
         "backend": "thread",
         "schedule": "backoff",
-        "eta0": 0.5,
+        "eta0": 0.05,
         "beta": 0.8,
         "average": False,
         "objective_every": 2,
         "seed": 7,
+        "patience": 3,
+        **dict.fromkeys(("early_stopping", "class_weight", "epsilon", "quantile")),
     }
-    assert [row["rate"] for row in rows[1:-1]] == pytest.approx([0.5, 0.4, 0.32, 0.256])
+    assert [row["rate"] for row in rows[1:-1]] == pytest.approx([0.05, 0.04, 0.032, 0.0256])
     assert [row["objective"] is None for row in rows[1:-1]] == [True, False, True, False]
 
 
@@ -197,7 +200,7 @@ def test_a_pipe_that_closes_early_is_no_traceback(folder: Path) -> None:
         (["train", "train.svm", "--l2", "-1", "--eta0", "0"], 2, "--l2: must be at least 0"),
         (["train", "train.svm", "--l2", "-1", "--eta0", "0"], 2, "--eta0: must be above 0"),
         (["train", "train.svm", "--loss", "h"], 2, "--loss: 'h' is not one of hinge, squared"),
-        (["train", "train.svm", "--beta", "0.5"], 2, "--beta: only the schedules backoff"),
+        (["train", "train.svm", "--beta", "0.5"], 2, "--beta: it needs the schedule backoff"),
         (["train", "train.svm", "--model", "no/m.hog"], 2, "there is no folder"),
         (["train", "train.svm", "--model", "."], 2, ". is a folder"),
         (["train", "train.svm", "--json", "--quiet"], 2, "choose one"),

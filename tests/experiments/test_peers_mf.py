@@ -105,11 +105,14 @@ def test_the_target_is_libmfs_and_a_broken_peer_is_named(
         "cornac": Answer(curve((1, 0.1, 0.85)), "MemoryError: no room"),
     }
     monkeypatch.setattr(peers_mf, "usable_cores", lambda: 1)
+    monkeypatch.setattr(peers_mf.report.machine, "usable_cores", lambda: 1)
     monkeypatch.setattr(Trainer, "curve", lambda self, *_: answers[self.name])
     comparison = Comparison(list(answers), 1.0)
     comparison.errors(SimpleNamespace(shape="1M"), 32)  # type: ignore[arg-type]
     assert said[0] == "Failed    cornac, rank 32: MemoryError: no room"
-    lines = [line.split() for line in said[1].strip().splitlines()]
+    machine, *table = said[1].strip().splitlines()
+    assert machine.endswith("1 core")
+    lines = [line.split() for line in table]
     assert lines[0][:5] == ["rank", "32,", "test", "RMSE", "0.7900"]
     assert lines[1] == ["hogwild", "1", "0.250", "1", "0.7900+", "1", "0.250", "-"]
     assert lines[2] == ["libmf", "1", "1.100", "4", "0.7900", "4", "1.100", "0.0"]

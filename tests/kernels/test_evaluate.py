@@ -31,7 +31,9 @@ def check_sums(look, loss, kind):
             total, first, second = look(rows, view(Span, begin, end), WEIGHTS, parameter)
         assert total == pytest.approx(reference.value(loss, score, y, parameter).sum(), rel=1e-5)
         wrong = np.count_nonzero((score > 0) != (y > 0)), 0
-        sizes = ((score - y) ** 2).sum(), np.abs(score - y).sum()
+        mean = LOSSES[loss].mean
+        error = (score if mean is None else mean(score)) - y
+        sizes = (error**2).sum(), np.abs(error).sum()
         assert (first, second) == pytest.approx(wrong if kind == "signs" else sizes, rel=1e-5)
 
 
@@ -90,7 +92,15 @@ def test_scores_against_numpy_with_columns_that_the_model_lacks():
     for known in (COLUMNS, 7, 0):
         out = np.full(LONG, np.nan, np.float32)
         weights = random_weights()[:known]
-        scores(rows.starts, rows.columns, rows.values, weights, np.float32(-0.5), out)
+        scores(
+            rows.begins,
+            rows.ends,
+            rows.columns,
+            rows.values,
+            weights,
+            np.float32(-0.5),
+            out,
+        )
         np.testing.assert_allclose(out, X[:, :known] @ weights.astype(float) - 0.5, 1e-5, 1e-6)
 
 

@@ -15,7 +15,7 @@ from hogwild.loops.shared import shared_loop
 from hogwild.steps.sgd import sgd
 
 KERNELS = [
-    shared_loop(sgd("hinge", False)),
+    shared_loop(sgd("hinge", "inverse", False)),
     *(
         kernel
         for module in (averages, evaluate, exchange, order)
@@ -60,7 +60,8 @@ def test_arrays_of_another_type_order_or_without_leave_to_write_are_refused():
 
 
 def test_a_view_has_numbers_of_the_right_type_and_inputs_that_cannot_be_written():
-    given = np.zeros(3, np.uint64), np.zeros(2, np.uint32), np.ones(2, np.float32)
+    ends = np.zeros(2, np.uint64), np.zeros(2, np.uint64)
+    given = *ends, np.zeros(2, np.uint32), np.ones(2, np.float32)
     rows = view(RowView, *given, np.ones(2, np.float32))
     assert not any(field.flags.writeable for field in rows)
     assert all(field.flags.writeable for field in given)

@@ -47,7 +47,7 @@ def test_the_next_training_has_the_same_workers(rows: hogwild.Rows) -> None:
     fitted(rows)
     first = pids()
     assert len(first) == 2
-    for options in ({"schedule": "sqrt"}, {"l2": 0.01, "seed": 3}, {"average": False}):
+    for options in ({"eta0": 0.5}, {"l2": 0.01, "seed": 3}, {"average": False}):
         fitted(rows, **options)
     assert pids() == first
     fitted(rows, loss="logistic")  # whose kernels they lack

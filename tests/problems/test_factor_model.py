@@ -317,12 +317,13 @@ def objective(model: FactorModel, codes: Any, values: Any, x: Any) -> float:
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("l1", [0.0, 0.05])
 @pytest.mark.parametrize("nonnegative", [True, False])
+@pytest.mark.parametrize("count", [5, 30])
 def test_folding_in_finds_the_least_objective(
-    loss: str, weighted: bool, l1: float, nonnegative: bool
+    loss: str, weighted: bool, l1: float, nonnegative: bool, count: int
 ) -> None:
     options = {"l2": 0.1, "bias_l2": 0.2, "l1": l1, "weighted": weighted, "biases": True}
     model = a_model(items=40, loss=loss, nonnegative=nonnegative, **options)
-    codes, items, values = a_users_ratings(model, 30)
+    codes, items, values = a_users_ratings(model, count)
     factors, bias = model.fold_in(items, values)
     nonnegative = nonnegative or loss == "kl"  # which always is
     assert not nonnegative or (factors >= 0).all()
@@ -375,6 +376,30 @@ def test_folding_in_does_not_stick_to_ratings_that_fit_from_the_start() -> None:
         for _ in range(500):
             other = x + size * random.normal(size=6)
             assert objective(plain, codes, values, other) >= least - 2e-5
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+@pytest.mark.parametrize("unit", [1e-4, 1e4])
+def test_folding_in_is_the_same_in_any_unit(loss: str, unit: float) -> None:
+    model = a_model(items=40, loss=loss, l2=0.1, nonnegative=True, biases=True)
+    _, items, values = a_users_ratings(model, 20)
+    scale = np.float32(unit)
+    squares = unit if loss == "absolute" else unit * unit
+    other = FactorModel(
+        model.user_factors * scale,
+        model.item_factors,
+        model.user_biases * scale,
+        model.item_biases * scale,
+        model.mean * unit,
+        model.user_ids,
+        model.item_ids,
+        loss,
+        {"options": {"l2": 0.1 * squares / unit**2, "nonnegative": True, "biases": True}},
+    )
+    factors, bias = model.fold_in(items, values)
+    scaled, scaled_bias = other.fold_in(items, values * unit)
+    np.testing.assert_allclose(scaled / unit, factors, rtol=1e-3, atol=1e-4)
+    assert scaled_bias / unit == pytest.approx(bias, rel=1e-3, abs=1e-4)
 
 
 def test_nonnegative_folding_in_is_nonnegative_least_squares() -> None:

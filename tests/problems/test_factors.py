@@ -422,7 +422,7 @@ def test_a_test_in_another_order_of_ids_is_the_same_test():
         ({"loss": "kl", "biases": True}, "scores of the loss kl are products of factors only"),
         ({"loss": "kl", "bias_l2": 0.1}, "there are no biases"),
         ({"biases": False, "bias_l2": 0.1}, "there are no biases"),
-        ({"schedule": "constant", "beta": 0.9}, "beta: only the schedules"),
+        ({"schedule": "constant", "beta": 0.9}, "beta: it needs the schedule"),
         ({"intercept": False}, "intercept: it is for the task svm or logistic"),
     ],
 )

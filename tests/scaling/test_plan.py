@@ -75,7 +75,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
         ((), {"task": "knit"}, "task: 'knit' is not one of"),
         ((), {"tol": 0.1}, "tol: the study sets it for each run; leave it out"),
         ((), {"epoch": 1}, "epoch: there is no such option; did you mean epochs?"),
-        (("auto",), {"batch": 64}, "batch: only the strategy minibatch has one; leave it out"),
+        (("auto",), {"batch": 64}, "batch: it needs the strategy minibatch"),
     ],
 )
 def test_a_refusal_says_what_is_possible(lists, options, expected) -> None:

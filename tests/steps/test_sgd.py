@@ -33,13 +33,15 @@ def check(learned, loss, schedule, done, since, pace, share):
     eta0, l2 = 0.05, 1e-2
     w, b = random_weights().astype(float), -0.125
     scale = SCHEDULES[schedule].scale
-    stored = np.append(w / scale(done, since, eta0, l2), b).astype(np.float32)
-    plan = plan_of(schedule, eta0, l2, since, share, parameter)
-    total = learned(sgd(loss, False), rows, order, plan, stored, (0, LONG), clock=(done, pace))
+    plan = plan_of(eta0, l2, since, share, parameter)
+    stored = np.append(w / scale(plan, float(done)), b).astype(np.float32)
+    total = learned(
+        sgd(loss, schedule, False), rows, order, plan, stored, (0, LONG), clock=(done, pace)
+    )
     times = done + pace * np.arange(LONG + 1.0)
     expected = reference.Plan(loss, schedule, eta0, l2, share, parameter)
     w, b, losses = reference.learn(X, rows.targets.astype(float), order, expected, w, b, times)
-    np.testing.assert_allclose(stored[:-1] * scale(times[-1], since, eta0, l2), w, 2e-4, 2e-5)
+    np.testing.assert_allclose(stored[:-1] * scale(plan, times[-1]), w, 2e-4, 2e-5)
     assert stored[-1] == pytest.approx(b, rel=2e-4, abs=2e-5)
     assert total == pytest.approx(losses, rel=1e-5)
 
@@ -71,7 +73,7 @@ def test_a_weight_of_a_row_multiplies_its_step_and_its_loss():
         pairs = np.column_stack([rows.targets, np.full(4, weight)]).astype(np.float32)
         stored = np.zeros(21, np.float32)
         given = rows._replace(targets=pairs.ravel()), order, plan_of(), stored, (0, 1)
-        total = learn_in_python(sgd("logistic", True), *given)
+        total = learn_in_python(sgd("logistic", "inverse", True), *given)
         found.append([*stored, total])
     np.testing.assert_allclose(found[1], 3 * np.array(found[0]), 1e-6)
     assert found[0][-1] > 0
@@ -101,17 +103,17 @@ def test_more_nonzeros_than_32_bits_can_count(nonzeros):
         columns[begin : begin + 3] = some
         values[begin : begin + 3] = [1, 2, 3]
     values[[3, (nonzeros - 3) % 2**31, nonzeros - 4]] = np.nan
-    rows = view(RowView, starts, columns, values, np.array([1, 1, -1], np.float32))
+    rows = view(RowView, starts[:-1], starts[1:], columns, values, np.array([1, 1, -1], np.float32))
     stored = np.zeros(7, np.float32)
-    order, plan = np.array([2, 0], np.uint32), plan_of("constant", 0.5, 0.0, share=0.0)
-    total = learn(sgd("hinge", False), rows, order, plan, stored, (0, 2))
+    order, plan = np.array([2, 0], np.uint32), plan_of(0.5, 0.0, share=0.0)
+    total = learn(sgd("hinge", "constant", False), rows, order, plan, stored, (0, 2))
     # the last row makes the weights -1/2 (0, 1, 2, 0, 0, 3): the first row's score is -2
     assert total == 1 + 3
     assert np.array_equal(stored, [0.5, -0.5, 0, 0, 1.5, -1.5, 0])
     look = evaluator("hinge", "signs", False)
     assert look(rows, view(Span, 2, 3), stored, 0.0) == (0, 0, 0)
     out = np.zeros(1, np.float32)
-    scores(starts[2:], columns, values, stored[:-1], np.float32(0), out)
+    scores(starts[2:-1], starts[3:], columns, values, stored[:-1], np.float32(0), out)
     assert out[0] == -5
-    scores(starts, columns, values, stored[:-1], np.float32(0), out)
+    scores(starts[:-1], starts[1:], columns, values, stored[:-1], np.float32(0), out)
     assert out[0] == 5

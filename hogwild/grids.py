@@ -1,0 +1,99 @@
+"""Values of options that a search compares: lists, or text such as 1e-6:1e-2:9."""
+
+import dataclasses
+import itertools
+import math
+from typing import Any
+
+from hogwild.config import Config
+from hogwild.errors import OptionError
+
+MOST = 1000  # values of an option
+# Weights of penalties: training at one value begins with the weights of the next stronger one
+PENALTIES = ("l1", "l2")
+
+Options = dict[str, Any]
+
+
+def logspace(start: float, end: float, count: int) -> list[float]:
+    """So many values from `start` to `end`, each the same factor from the next.
+
+    >>> logspace(1e-4, 1e-2, 3)
+    [0.0001, 0.001, 0.01]
+    """
+    return _between("logspace", start, end, count)
+
+
+def split(options: Options) -> tuple[Options, dict[str, list[Any]]]:
+    """The options that have one value, and the values of those that have several.
+
+    Raises:
+        OptionError: lists all that is wrong with these values.
+    """
+    known = {field.name: field for field in dataclasses.fields(Config)}
+    able = [name for name, field in known.items() if field.metadata["searched"]]
+    single: Options = {}
+    grid: dict[str, list[Any]] = {}
+    problems = []
+    for name, given in options.items():
+        number = name in known and any(kind in str(known[name].type) for kind in ("int", "float"))
+        is_text = isinstance(given, str) and ":" in given and number
+        if name not in known or not (is_text or _is_list(given)):
+            single[name] = given
+        elif name not in able:
+            problems.append(f"{name}: it takes one value; only {', '.join(able)} take several")
+        else:
+            try:
+                grid[name] = _from_text(name, given) if is_text else _from_list(name, given)
+            except OptionError as problem:
+                problems.append(str(problem))
+    if problems:
+        raise OptionError("\n".join(problems))
+    return single, grid
+
+
+def chains(grid: dict[str, list[Any]]) -> list[list[Options]]:
+    """All combinations, in chains along a penalty, if there is one: from strong to weak."""
+    along = next((name for name in reversed(PENALTIES) if name in grid), None)
+    others = {name: values for name, values in grid.items() if name != along}
+    fixed = [dict(zip(others, some, strict=True)) for some in itertools.product(*others.values())]
+    if along is None:
+        return [[some] for some in fixed]
+    strong_to_weak = sorted(grid[along], reverse=True)
+    return [[some | {along: value} for value in strong_to_weak] for some in fixed]
+
+
+def _is_list(given: Any) -> bool:
+    return isinstance(given, list | tuple) or getattr(given, "ndim", 0) == 1
+
+
+def _from_list(name: str, given: Any) -> list[Any]:
+    values = given.tolist() if hasattr(given, "tolist") else list(given)
+    if not values or not all(isinstance(value, int | float) for value in values):
+        raise OptionError(f"{name}: {values} is not a list of one or more numbers")
+    return list(dict.fromkeys(values))
+
+
+def _from_text(name: str, text: str) -> list[float]:
+    try:
+        start, end, count = text.split(":")
+        numbers = float(start), float(end), int(count)
+    except ValueError:
+        raise OptionError(
+            f"{name}: {text!r} is neither a number nor FROM:TO:COUNT, such as 1e-6:1e-2:9"
+        ) from None
+    return _between(name, *numbers)
+
+
+def _between(name: str, start: float, end: float, count: int) -> list[float]:
+    if not (0 < start < end < math.inf):
+        raise OptionError(
+            f"{name}: from {start:g} to {end:g}; values go up from a number above 0 to a larger one"
+        )
+    if not 2 <= count <= MOST:
+        raise OptionError(f"{name}: {count} values; there must be 2 to {MOST:,}")
+    exponents = (math.log10(start), math.log10(end))
+    steps = (number / (count - 1) for number in range(1, count - 1))
+    # Twelve digits: 1e-05, and not its neighbor
+    inner = [float(f"{10 ** ((1 - s) * exponents[0] + s * exponents[1]):.12g}") for s in steps]
+    return [float(start), *inner, float(end)]

@@ -1,0 +1,143 @@
+"""What an option, a loss or a strategy needs and cannot have: all of it, in one table.
+
+Each row says "X needs Y". What kind of value an option takes is said with its field in `Config`;
+here is what options need of each other.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hogwild.config import Config
+
+Test = Callable[["Config"], bool]
+
+
+@dataclass(frozen=True)
+class Need:
+    """What an option needs where it is given, and in words."""
+
+    option: str
+    given: Test
+    met: Test
+    words: str
+
+
+def _given(option: str) -> Test:
+    return lambda config: getattr(config, option) not in (None, False)
+
+
+def _deterministic(config: "Config") -> bool:
+    from hogwild.loops.strategies import AUTO, STRATEGIES
+
+    return config.strategy == AUTO or STRATEGIES[config.strategy].deterministic
+
+
+def _averages(config: "Config") -> bool:
+    from hogwild.loops.strategies import STRATEGIES
+
+    return STRATEGIES[config.strategy].averages
+
+
+def _has_parameter(option: str) -> Test:
+    def has(config: "Config") -> bool:
+        own = config.loss_parameter
+        return own is not None and own.option == option
+
+    return has
+
+
+def _has_classes(config: "Config") -> bool:
+    from hogwild.config import TASKS
+
+    return not {"numbers", "counts"}.intersection(TASKS[config.task].kinds)
+
+
+NEEDS = (
+    Need(
+        "target",
+        _given("target"),
+        lambda config: config.objective_every > 0,
+        "an objective_every of 1 or more, to be noticed",
+    ),
+    Need(
+        "early_stopping",
+        _given("early_stopping"),
+        lambda config: config.objective_every == 1,
+        "an objective_every of 1",
+    ),
+    Need(
+        "beta",
+        _given("beta"),
+        lambda config: config.schedule in ("backoff", "adaptive") and not config.zeroes,
+        "the schedule backoff (adaptive for mf); with l1, rates go down by themselves",
+    ),
+    Need(
+        "schedule",
+        lambda config: config.zeroes,
+        lambda config: config.schedule == "adaptive",
+        "to be adaptive with l1",
+    ),
+    Need(
+        "schedule",
+        lambda config: config.family == "linear" and not config.zeroes,
+        lambda config: config.schedule != "adaptive",
+        "an l1 above 0 to be adaptive, for a linear model",
+    ),
+    Need(
+        "strategy",
+        lambda config: config.zeroes and config.strategy != "auto",
+        lambda config: not _averages(config),
+        "to be one that takes no means of weights with l1: means of zeros at different times are "
+        "not zero",
+    ),
+    Need(
+        "batch",
+        _given("batch"),
+        lambda config: config.strategy == "minibatch",
+        "the strategy minibatch",
+    ),
+    Need(
+        "batch",
+        lambda config: config.batch is not None and config.strategy == "minibatch",
+        lambda config: (config.batch or 0) % 8 == 0,
+        "a multiple of 8",
+    ),
+    Need(
+        "deterministic",
+        _given("deterministic"),
+        _deterministic,
+        "a strategy whose result does not depend on the number of workers: auto, ordered, strata "
+        "or minibatch",
+    ),
+    Need(
+        "epsilon",
+        _given("epsilon"),
+        _has_parameter("epsilon"),
+        "the loss huber or epsilon_insensitive",
+    ),
+    Need("quantile", _given("quantile"), _has_parameter("quantile"), "the loss quantile"),
+    Need(
+        "class_weight",
+        _given("class_weight"),
+        _has_classes,
+        "a task with classes: svm or logistic",
+    ),
+    Need(
+        "biases",
+        lambda config: config.loss_name == "kl" and bool(config.biases),
+        lambda config: False,
+        "a loss other than kl, whose scores are products of factors only",
+    ),
+    Need("bias_l2", _given("bias_l2"), lambda config: config.has_biases, "biases"),
+)
+
+
+def unmet(config: "Config") -> list[str]:
+    """What options of a config need and do not have, a line each."""
+    return [
+        f"{need.option}: it needs {need.words}"
+        for need in NEEDS
+        if need.given(config) and not need.met(config)
+    ]

@@ -1,0 +1,38 @@
+"""The penalty of a linear model: l2/2 |w|^2 + l1 |w|_1, of which either part may be 0."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.kernels.evaluate import absolute_sum, squared_norm
+
+
+class Penalty(NamedTuple):
+    """The weights of its parts."""
+
+    l2: float
+    l1: float = 0.0
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> "Penalty":
+        """The penalty that options by name ask for."""
+        return cls(*(float(options.get(part) or 0.0) for part in cls._fields))
+
+    def value(self, weights: npt.NDArray[np.float32]) -> float:
+        """What the weights cost; the intercept, which costs nothing, is not among them."""
+        total = 0.0
+        if self.l2:
+            total += self.of_squares(float(squared_norm(weights)))
+        if self.l1:
+            total += self.l1 * float(absolute_sum(weights))
+        return total
+
+    def of_squares(self, total: float) -> float:
+        """The part for l2, given the sum of the squares of the weights."""
+        return 0.5 * self.l2 * total
+
+    def __str__(self) -> str:
+        named = [f"{part} {weight:g}" for part, weight in self._asdict().items() if weight]
+        return " and ".join(named) or "no penalty"

@@ -1,0 +1,449 @@
+"""`hogwild.search`: cross-validation, and the best of several values of an option.
+
+    rows = hogwild.load("train.svm")
+    # How good is it? Five models, each judged by a fifth of the rows that it did not learn from
+    result = hogwild.search(rows, folds=5, task="logistic")
+    print(result.table[0]["error"], result.table[0]["error_std"])
+    # How strong must the penalty be? Judged by a tenth of the rows, held out
+    result = hogwild.search(rows, l2=hogwild.logspace(1e-6, 1e-2, 9), task="logistic")
+    # The same by folds, by the area under the ROC curve
+    result = hogwild.search(rows, l2="1e-6:1e-2:9", folds=5, metric="auc", task="logistic")
+    print(result.best, result.model)  # {'l2': 0.0001}, and a model trained with it on all rows
+
+Values of a penalty are tried from strong to weak. Training at one begins with the weights of the
+one before: these are near, so it takes fewer epochs than from zero. Folds share the rows: nothing
+of the data is copied. They are trained side by side, by one worker each, so what they come to does
+not depend on how many there are.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hogwild import grids
+from hogwild.config import Config
+from hogwild.coordinator import Result, Run, State, Watcher
+from hogwild.data.folds import folds as folds_of
+from hogwild.data.rows import Labels, Rows
+from hogwild.errors import DivergenceError, OptionError
+from hogwild.grids import Options
+from hogwild.interrupt import Interrupt
+from hogwild.machine import usable_cores
+from hogwild.paths import PathLike
+from hogwild.problems.metrics import GREATER_IS_BETTER
+from hogwild.problems.registry import PROBLEMS
+from hogwild.problems.sets import class_weights, hold_out, strata
+from hogwild.problems.targets import Target, target_for
+from hogwild.threads import side_by_side
+from hogwild.trace import Row
+from hogwild.training import check_files, check_judge, check_room, row_sets, run_and_write, write
+
+SHARE = 0.1  # of the rows, held out where nothing else is to judge
+LOSS = "loss"
+
+
+@dataclass(frozen=True)
+class SearchResult(Result):
+    """What a search came to: the result of the final training, and the table.
+
+    Attributes:
+        table: a dict for each combination of values: the values, the mean of each metric, its
+            standard deviation over the folds (as `error_std`), and the metrics on each fold.
+        best: the values that were picked.
+        metric: what they were picked by.
+    """
+
+    table: list[Row]
+    best: Options
+    metric: str
+
+    def records(self) -> list[Row]:
+        """The record of the search and of the final training."""
+        header, *rows = super().records()
+        picked = {"kind": "picked", "metric": self.metric, "options": self.best}
+        return [header, *self.table, picked, *rows]
+
+
+def search(
+    data: Rows | PathLike,
+    *,
+    folds: int | None = None,
+    metric: str = LOSS,
+    validate: Rows | PathLike | None = None,
+    test: Rows | PathLike | None = None,
+    model: PathLike | None = None,
+    trace: PathLike | None = None,
+    watcher: Watcher | None = None,
+    labels: Labels | None = None,
+    sample_weight: Any = None,
+    index_base: str | int = "auto",
+    **options: Any,
+) -> SearchResult:
+    """Cross-validates, picks the best of several values of options, and trains with these.
+
+    The final model is trained on all rows. If early stopping ended the trainings before, it takes
+    as many epochs as were best.
+
+    Args:
+        data: rows with labels, or the file to load them from.
+        folds: judge by cross-validation with so many folds. Without it, and without `validate`,
+            the share `early_stopping` of the rows (a tenth) is held out to judge by.
+        metric: what to judge by: loss, error, log_loss or auc; for a regression loss, rmse, mae,
+            r2 or deviance.
+        validate: rows (or their file) to judge by.
+        test, model, trace, watcher, labels, sample_weight, index_base: as for `hogwild.train`. The
+            record of the run has the rows of the table, too.
+        **options: the fields of `hogwild.Config`. Those that are numbers of the model (l2, l1,
+            eta0, ...) may be lists, or text such as 1e-6:1e-2:9: from, to, and how many. Limits
+            such as `epochs` and `time_limit` are those of each training.
+
+    Returns:
+        The table, the best options and the model. After Ctrl-C the reason is "interrupted", the
+        table has what was done, and the model is the best one so far.
+
+    Raises:
+        OptionError: lists all that is out of range.
+        DataError: data that cannot be learned from, or split.
+        DivergenceError: the weights overflowed with all values.
+    """
+    plan = plan_of(options, folds, validate is not None)
+    check_files({"model": model, "trace": trace}, (data, test, validate))
+    rows, tests, judges = row_sets(data, test, validate, index_base, sample_weight)
+    found = _Search(rows, judges, labels, folds, metric, plan, watcher or Watcher())
+    if model is not None:
+        check_room(model, found.problem_of(rows, plan.configs[0]))
+    with found.interrupt:
+        result = found.result(tests, model, trace)
+    if found.interrupt.happened and result.reason != "interrupted":
+        raise KeyboardInterrupt("the search was done, and all that was asked for is written")
+    return result
+
+
+class Plan(NamedTuple):
+    """What a search compares: combinations of values in chains, and the options of each."""
+
+    options: Options  # those with one value
+    chains: list[list[Options]]
+    configs: list[Config]
+
+    @property
+    def combinations(self) -> list[Options]:
+        """All of them, in order."""
+        return [some for chain in self.chains for some in chain]
+
+
+def is_search(options: Options, folds: Any) -> bool:
+    """Whether options ask for a search: by folds, or by several values of one of them."""
+    return folds is not None or bool(grids.split(options)[1])
+
+
+def check_options(options: Options, folds: Any, validate: bool, metric: str | None) -> None:
+    """Refuses options before any data is read, be they of a search or of a training alone."""
+    if is_search(options, folds):
+        plan_of(options, folds, validate)
+        return
+    Config.of(options)
+    if metric is not None:
+        raise OptionError("metric: it needs folds, or several values of an option, to compare")
+
+
+def plan_of(options: Options, folds: Any, validate: bool) -> Plan:
+    """What is to be compared; an `OptionError` that lists all that is wrong with it."""
+    problems = []
+    if folds is not None and (isinstance(folds, bool) or not isinstance(folds, int) or folds < 2):
+        problems.append(f"folds: {folds!r} is not a whole number from 2 on")
+    if folds is not None and validate:
+        problems.append("validate: folds judge instead; leave one of them out")
+    single, grid = grids.split(options)
+    if folds is None and not grid:
+        problems.append("folds: give them, or several values of an option, such as l2")
+    if folds is None and not validate:
+        single = {"early_stopping": SHARE} | {k: v for k, v in single.items() if v is not None}
+    chains = grids.chains(grid)
+    configs = []
+    for some in (some for chain in chains for some in chain):
+        try:
+            config = Config.of(single | some)
+            if config.family != "linear":
+                raise OptionError(f"task: a search is for linear models, not for {config.task}")
+            if validate:
+                check_judge(config)
+            configs.append(config)
+        except OptionError as problem:
+            problems += str(problem).splitlines()
+    if problems:
+        raise OptionError("\n".join(dict.fromkeys(problems)))
+    return Plan(single, chains, configs)
+
+
+class Judged(NamedTuple):
+    """One training, judged by rows that it did not learn from."""
+
+    metrics: Row  # numbers, or None where there are none
+    epochs: int  # until the best one, of all trainings that led here
+    reason: str
+    seconds: float
+    notes: list[str]
+
+
+class Kept(NamedTuple):
+    """A training whose model is kept in case that there will be no better one."""
+
+    key: float  # the smaller, the better
+    result: Result
+    number: int  # of the combination
+
+
+class _Search:
+    """Trains on parts of the rows, gathers the table, and trains on all of them."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        judges: Rows | None,
+        labels: Labels | None,
+        folds: int | None,
+        metric: str,
+        plan: Plan,
+        watcher: Watcher,
+    ) -> None:
+        first = plan.configs[0]
+        self._rows, self._given_judges, self._plan, self._watcher = rows, judges, plan, watcher
+        self._target: Target = target_for(first, rows, labels)
+        self._metric = self._checked(metric)
+        self._notes: list[str] = []
+        self._folds = folds
+        self._splits = self._made_splits(first, judges)
+        self._lock = threading.Lock()  # of the table
+        self._judged: dict[tuple[int, int], Judged] = {}  # by combination and split
+        self._table: list[Row] = []
+        self._best: Kept | None = None  # by its own rows
+        self._begun: Kept | None = None  # the first one that Ctrl-C broke off
+        self._divergence: DivergenceError | None = None
+        self._runs: list[Run] = []
+        self.interrupt = Interrupt()
+        self.interrupt.stop = self._stop
+
+    def _checked(self, metric: str) -> str:
+        able = [LOSS, *(name for name in self._target.metrics if name != "confusion")]
+        if metric not in able:
+            raise OptionError(f"metric: {metric!r} is not one of {', '.join(able)}")
+        return metric
+
+    def _made_splits(self, config: Config, judges: Rows | None) -> list[tuple[Rows, Rows]]:
+        """Rows to learn from, and rows to judge by."""
+        rows, target = self._rows, self._target
+        if judges is not None:
+            return [(rows, judges)]
+        if self._folds is None:
+            return [hold_out(rows, target, config.early_stopping or SHARE, config.seed)]
+        given = len(rows), self._folds, config.seed, strata(rows, target), rows.name
+        splits, self._notes = folds_of(*given)
+        return [(rows.part(learned), rows.part(held)) for learned, held in splits]
+
+    def result(
+        self, tests: Rows | None, model: PathLike | None, trace: PathLike | None
+    ) -> SearchResult:
+        """Compares, picks, and trains on all rows; writes what was asked for."""
+        for text in self._notes:
+            self._watcher.note(text)
+        try:
+            self._watcher.search(self._about())
+            self._compare()
+            picked = self._picked()
+            final, best = self._final(picked), self._plan.combinations[picked]
+            problem = self.problem_of(self._rows, final, tests, self._given_judges)
+            run = Run(problem, final, self._watcher)
+            run.prepare()
+            with self._stoppable(run):
+                return run_and_write(run, model, trace, partial(self._searched, best=best))
+        except KeyboardInterrupt:
+            kept = self._best or self._begun
+            if kept is None:
+                raise
+            interrupted = replace(kept.result, reason="interrupted")
+            found = self._searched(interrupted, self._plan.combinations[kept.number])
+            write(found, model, trace)
+            return found
+
+    def _about(self) -> Row:
+        compared: dict[str, list[Any]] = {}
+        for some in self._plan.combinations:
+            for name, value in some.items():
+                compared[name] = list(dict.fromkeys([*compared.get(name, []), value]))
+        return {
+            "kind": "search",
+            "metric": self._metric,
+            "shown": [LOSS, *(shown.key for shown in self._target.shown)],
+            "options": compared,
+            "folds": self._folds,
+            "rows": len(self._rows),
+            "held_out": [len(held) for _, held in self._splits],
+        }
+
+    def _searched(self, result: Result, best: Options) -> SearchResult:
+        given = {name: getattr(result, name) for name in Result.__dataclass_fields__}
+        given["notes"] = [*self._notes, *result.notes]
+        return SearchResult(**given, table=self._table, best=best, metric=self._metric)
+
+    # Comparing
+
+    def _compare(self) -> None:
+        tasks: list[Callable[[], None]] = []
+        place = 0
+        several = len(self._plan.chains) * len(self._splits) > 1
+        for chain in self._plan.chains:
+            numbers = range(place, place := place + len(chain))
+            splits = range(len(self._splits))
+            tasks += [partial(self._follow, numbers, split, several) for split in splits]
+        threads = self._plan.configs[0].workers or usable_cores()
+        side_by_side(tasks, threads if several else 1)
+
+    def _follow(self, numbers: range, split: int, alone: bool) -> None:
+        """Trains along a chain on the rows of one split, each time from where the last ended."""
+        start, epochs = None, 0
+        for number in numbers:
+            config = self._plan.configs[number]
+            if alone:
+                config = replace(config, workers=1)
+            try:
+                result = self._trained(config, split, start)
+            except DivergenceError as problem:
+                self._divergence, start, epochs = problem, None, 0
+                self._add(number, split, Judged({}, 0, "diverged", 0.0, [str(problem)]))
+                continue
+            if result.reason == "interrupted":
+                self._begun = self._begun or Kept(0.0, result, number)
+                raise KeyboardInterrupt
+            judged = self._judgement(result, config, split)
+            self._keep_best(result, judged, number)
+            epochs += judged.epochs
+            self._add(number, split, judged._replace(epochs=epochs))
+            assert result.state is not None
+            start = State(result.state.weights, 0, 0, 0.0)
+
+    def _trained(self, config: Config, split: int, start: State | None) -> Result:
+        learned, held = self._splits[split]
+        stops = None
+        if self._folds is None:
+            config, stops = replace(config, early_stopping=None), held
+        run = Run(self.problem_of(learned, config, None, stops), config, Quiet(), start)
+        run.prepare()
+        with self._stoppable(run):
+            return run.run()
+
+    def problem_of(
+        self,
+        rows: Rows,
+        config: Config,
+        test: Rows | None = None,
+        validate: Rows | None = None,
+    ) -> Any:
+        """The problem of learning from some of the rows, whose labels are those of all."""
+        labels = self._target.labels or None
+        return PROBLEMS[config.family](rows, test, config, labels=labels, validate=validate)
+
+    @contextmanager
+    def _stoppable(self, run: Run) -> Iterator[None]:
+        """Within it, Ctrl-C ends the run in good order."""
+        self._runs.append(run)
+        try:
+            self.interrupt.check()
+            yield
+        finally:
+            self._runs.remove(run)
+
+    def _stop(self) -> None:
+        for run in list(self._runs):
+            run.interrupt.note()
+
+    def _judgement(self, result: Result, config: Config, split: int) -> Judged:
+        held = self._splits[split][1]
+        weights = class_weights(config, held, self._target)
+        if weights is not None:
+            counted = 1.0 if held.sample_weight is None else held.sample_weight
+            held = held.weighted(weights * counted)
+        found = result.model.evaluate(held)
+        metrics = {name: found[name] for name in (LOSS, *self._target.metrics) if name in found}
+        metrics = {name: value for name, value in metrics.items() if not isinstance(value, dict)}
+        last = result.model.about["trace"]["last"]
+        seconds = result.trace[-1]["seconds"] if result.trace else 0.0
+        return Judged(metrics, last.get("epoch", 0), result.reason, seconds, result.notes)
+
+    def _keep_best(self, result: Result, judged: Judged, number: int) -> None:
+        value = judged.metrics[self._metric]
+        with self._lock:
+            if value is None or (self._best and self._key(value) >= self._best.key):
+                return
+            self._best = Kept(self._key(value), result, number)
+
+    def _key(self, value: float) -> float:
+        """The smaller, the better."""
+        return -value if self._metric in GREATER_IS_BETTER else value
+
+    # The table
+
+    def _add(self, number: int, split: int, judged: Judged) -> None:
+        with self._lock:
+            self._judged[number, split] = judged
+            while len(self._table) < len(self._plan.configs):
+                keys = [(len(self._table), which) for which in range(len(self._splits))]
+                if not all(key in self._judged for key in keys):
+                    return
+                row = self._row(len(self._table), [self._judged[key] for key in keys])
+                self._table.append(row)
+                self._watcher.search(row)
+
+    def _row(self, number: int, found: list[Judged]) -> Row:
+        row: Row = {"kind": "compared"} | self._plan.combinations[number]
+        for name in dict.fromkeys(name for one in found for name in one.metrics):
+            values = [one.metrics.get(name) for one in found]
+            known = [value for value in values if value is not None]
+            whole = len(known) == len(values)
+            row[name] = float(np.mean(known)) if whole else None
+            if self._folds is not None:
+                row[f"{name}_std"] = float(np.std(known, ddof=1)) if whole else None
+        row["epochs"] = float(np.mean([one.epochs for one in found]))
+        row["reasons"] = [one.reason for one in found]
+        row["seconds"] = sum(one.seconds for one in found)
+        if self._folds is not None:
+            row["folds"] = [one.metrics | {"epochs": one.epochs} for one in found]
+        row["notes"] = list(dict.fromkeys(note for one in found for note in one.notes))
+        return row
+
+    def _picked(self) -> int:
+        """The number of the best row of the table, of the first one if several are."""
+        judged = [
+            (self._key(row[self._metric]), number)
+            for number, row in enumerate(self._table)
+            if row.get(self._metric) is not None
+        ]
+        if judged:
+            return min(judged)[1]
+        if self._divergence is not None:
+            raise self._divergence
+        raise OptionError(
+            f"metric: there is no {self._metric} with this loss, on these rows; take another"
+        )
+
+    def _final(self, picked: int) -> Config:
+        """The options of the last training, which nothing stops early but rows that were given."""
+        best, row = self._plan.combinations[picked], self._table[picked]
+        config = Config.of(self._plan.options | best | {"early_stopping": None})
+        if self._given_judges is None and "overfitting" in row["reasons"]:
+            config = replace(config, epochs=min(config.epochs, max(1, round(row["epochs"]))))
+        about = {"options": best, "rows": len(self._rows), "epochs": config.epochs}
+        self._watcher.search({"kind": "picked"} | about)
+        return config
+
+
+class Quiet(Watcher):
+    """Says nothing: notes of a training stand in the table."""
+
+    def note(self, text: str) -> None:
+        """Nothing."""
