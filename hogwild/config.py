@@ -54,14 +54,13 @@ def backend_names(task: str | None = None) -> list[str]:
 
 
 def loss_names(task: str | None = None) -> list[str]:
-    from hogwild.problems.losses import FACTOR_LOSSES, LOSSES
+    from hogwild.problems.losses import FACTOR_LOSSES, LOSSES, names_for
 
     if task is None:
         return list(dict.fromkeys([*LOSSES, *FACTOR_LOSSES]))
     if TASKS[task].family == "factors":
         return list(FACTOR_LOSSES)
-    kinds = set(TASKS[task].kinds)
-    return [name for name, loss in LOSSES.items() if kinds.intersection(loss.kinds)]
+    return list(dict.fromkeys(chain(*map(names_for, TASKS[task].kinds))))
 
 
 def schedule_names(task: str | None = None) -> list[str]:
@@ -149,7 +148,10 @@ class Config:
         searched=True,
     )
     l1: float = option(
-        0.0, "weight of the penalty l1 * |w|_1, which makes many weights zero", least=0
+        0.0,
+        "weight of the penalty l1 * |w|_1, which makes many weights zero",
+        least=0,
+        searched=True,
     )
     intercept: bool = option(True, "learn an intercept, which is not penalised", family="linear")
     rank: int = option(

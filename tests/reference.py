@@ -146,3 +146,34 @@ def train(X, y, orders, plan, snapshots, beta=1.0):
         tuple(sum(part) / len(some) for part in zip(*some, strict=True)) for some in (late, kept)
     ]
     return {"last": (w, b), "tail mean": means[0], "whole mean": means[1]}
+
+
+def follow(X, y, orders, plan, weights=None):
+    """FTRL-proximal, an epoch for each order: w, b, and the sums of the losses just before steps.
+
+    plan: loss, its parameter, alpha, beta, l1, l2, the value of the intercept's column (0: none).
+    """
+    loss, parameter, alpha, beta, l1, l2, value_of_b = plan
+    X = np.column_stack([X, np.full(len(y), value_of_b)])
+    weights = np.ones(len(y)) if weights is None else weights
+    penalized = np.append(np.ones(X.shape[1] - 1), 0)
+    holders = np.maximum(np.count_nonzero(X, axis=0), 1)
+    z, s, totals = np.zeros(X.shape[1]), np.full(X.shape[1], beta / alpha), []
+
+    def read(rows_before):
+        h = penalized * rows_before
+        return -np.sign(z) * np.maximum(np.abs(z) - l1 * h, 0) / (s + l2 * h)
+
+    for epoch, order in enumerate(orders):
+        total, visits = 0.0, np.zeros(X.shape[1])
+        for row in order:
+            w = read(len(y) * (epoch + visits / holders))
+            score = X[row] @ w
+            total += weights[row] * value(loss, score, y[row], parameter)
+            g = weights[row] * slope(loss, score, y[row], parameter) * X[row]
+            below = alpha * (2 * alpha * s + np.abs(g))
+            sigma = np.divide(g**2, below, out=np.zeros_like(g), where=g != 0)
+            z, s, visits = z + g - sigma * w, s + sigma, visits + (X[row] != 0)
+        totals.append(total)
+    w = read(len(y) * len(orders))
+    return w[:-1], w[-1] * value_of_b, totals

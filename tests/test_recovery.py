@@ -73,8 +73,8 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
 
     made = LinearProblem.__init__
 
-    def make(self: LinearProblem, *arguments: Any) -> None:
-        made(self, *arguments)
+    def make(self: LinearProblem, *arguments: Any, **more: Any) -> None:
+        made(self, *arguments, **more)
         self.chunk = 15
 
     monkeypatch.setattr(RowWorker, "_visit", visit_slowly)

@@ -90,6 +90,10 @@ class Averages(Outcome):
         points = sample.points(candidates, threads)
         shared["chosen"][0] = _best(points, default, sample, doubt)
 
+    def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
+        """Goes back to a mean, where one was taken: the last weights may be far worse."""
+        shared["stored"][:] = learned["weights"]
+
     def name(self, shared: Arrays) -> str:
         """The name of the array that was chosen."""
         return CANDIDATES[shared["chosen"][0]]

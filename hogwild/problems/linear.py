@@ -15,7 +15,7 @@ from hogwild.config import Config
 from hogwild.data.components import parts_apart
 from hogwild.data.rows import Labels, Rows
 from hogwild.data.statistics import Frequency, largest_columns, sharing
-from hogwild.errors import DataError
+from hogwild.errors import DataError, OptionError
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.evaluate import absolute_sum, comparer, evaluator, squared_norm
 from hogwild.kernels.order import shuffle
@@ -25,7 +25,7 @@ from hogwild.kernels.views import Clock, Fetching, Shape, Span, Stored, Task, ta
 from hogwild.loops.shared import shared_loop
 from hogwild.problems import column_sizes, fetching, progress
 from hogwild.problems.linear_model import LinearModel
-from hogwild.problems.losses import LOSSES
+from hogwild.problems.losses import LOSSES, SIGNS
 from hogwild.problems.penalties import Penalty
 from hogwild.problems.problem import Arrays, Now, RowProblem, Share, Shown, Sums
 from hogwild.problems.sample import FEW_COLUMNS, Options, Sample
@@ -192,12 +192,13 @@ class LinearProblem(RowProblem):
         for name in self.shared():
             shared[name][:] = 0
         self._start = _given_state(start) if start else {}
+        if self._start and set(self._start) != set(self._outcome.kept):
+            raise OptionError("l1: what to go on from has another kind of penalty; both or none")
         for name, array in self._start.items():
             if len(array) != len(shared[name]):
+                needed, given = (len(some) // self.width - 1 for some in (shared["stored"], array))
                 raise DataError(
-                    f"what to go on from has {len(array):,} numbers, and {self.name} needs "
-                    f"{len(shared[name]):,}: it must come from the same columns, and either both "
-                    "have an l1 or none"
+                    f"{self.name} needs {needed:,} weights, and what to go on from has {given:,}"
                 )
             shared[name][:] = array
         self._solver.start(shared["stored"])
@@ -245,12 +246,12 @@ class LinearProblem(RowProblem):
         return {"weights": shared[self._outcome.name(shared)]}
 
     def goes_on_from(self, shared: Arrays) -> Arrays:
-        """What is stored, and not what is made of it."""
-        return {"stored": shared["stored"]}
+        """What is stored, and not a mean of it."""
+        return {name: shared[name] for name in self._outcome.kept}
 
     def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
-        """Goes back to a mean, where one was taken: the last weights may be far worse."""
-        shared["stored"][:] = learned["weights"]
+        """Goes back to what training came to and went on from, as it was."""
+        self._outcome.restore(shared, learned, last)
 
     def state(self, shared: Arrays) -> Arrays:
         """What training can go on from: copies."""
@@ -292,7 +293,12 @@ class LinearProblem(RowProblem):
         return progress.has_risen(objective, min(best, self._at_zero))
 
     def learned_nothing(self, objective: float) -> bool:
-        """Whether it is next to that of zero weights, and values are large: else that is best."""
+        """Whether it is next to that of zero weights, and values are large: else that is best.
+
+        Of numbers nothing is said: they often have little to do with the columns.
+        """
+        if self.target.kind != SIGNS:
+            return False
         return objective > (1 - progress.LEAST) * self._at_zero and bool(self.hint)
 
     @cached_property

@@ -33,6 +33,7 @@ class Outcome(ABC):
     """Which weights an epoch came to, given what is stored."""
 
     snapshots = 0  # of what is stored, in an epoch
+    kept: tuple[str, ...] = ("stored",)  # arrays that training goes on from
 
     @abstractmethod
     def shared(self) -> Wanted:
@@ -63,6 +64,11 @@ class Outcome(ABC):
         threads: int,
     ) -> None:
         """Chooses which weights to take."""
+
+    def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
+        """Goes back to what training came to, and went on from: copies of these."""
+        for name, array in (last | learned).items():
+            shared[name][:] = array
 
     @abstractmethod
     def name(self, shared: Arrays) -> str:

@@ -51,8 +51,8 @@ def first_rate(
 
 
 def power_of_two(wanted: float) -> float:
-    """The nearest one, within bounds; 1 where nothing is known."""
-    return min(1e6, max(1e-9, 2.0 ** round(math.log2(wanted)))) if wanted else 1.0
+    """The nearest one; 1 for 0, where nothing is known."""
+    return 2.0 ** round(math.log2(wanted)) if wanted else 1.0
 
 
 def _objective_after(sample: Sample, trial: Trial, room: Room, on_all: bool, rate: float) -> float:

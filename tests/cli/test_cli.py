@@ -121,6 +121,7 @@ def test_every_option_of_python_is_one_of_the_command_line(folder: Path) -> None
         "objective_every": 2,
         "seed": 7,
         "patience": 3,
+        "l1": 0.0,
         **dict.fromkeys(("early_stopping", "class_weight", "epsilon", "quantile")),
     }
     assert [row["rate"] for row in rows[1:-1]] == pytest.approx([0.05, 0.04, 0.032, 0.0256])

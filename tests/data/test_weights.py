@@ -84,7 +84,7 @@ def test_balanced_is_the_weights_that_make_classes_count_alike():
         ([1.0, -2.0, 1.0], "weight of row 2 is -2.0"),
         ([1.0, 1.0, np.nan], "weight of row 3 is nan"),
         ([1.0, 1.0, 1e300], "weight of row 3 is 1e+300"),
-        ([0, 0, 0], "weights of all rows are 0"),
+        ([0, 0, 0], "all sample weights are zero"),
         (["a", "b", "c"], "3 rows need 3 numbers"),
     ],
 )

@@ -32,8 +32,10 @@ def test_columns_get_the_places_that_numpy_gives_them(call, columns, size):
 def test_chosen_rows_are_copied_in_their_order(call):
     rows, X = random_rows(100)
     chosen = np.random.default_rng(1).integers(0, 100, 30).astype(np.uint64)
-    starts = np.append(0, np.cumsum(np.diff(rows.starts.astype(int))[chosen])).astype(np.uint64)
+    starts = np.append(0, np.cumsum((rows.ends - rows.begins).astype(int)[chosen])).astype(
+        np.uint64
+    )
     columns, values = np.empty(starts[-1], np.uint32), np.empty(starts[-1], np.float32)
-    call(rows.starts, rows.columns, rows.values, chosen, starts, columns, values)
+    call(rows.begins, rows.ends, rows.columns, rows.values, chosen, starts, columns, values)
     copied = csr_matrix((values, columns, starts), shape=(30, X.shape[1]))
     assert np.array_equal(copied.toarray(), X[chosen])

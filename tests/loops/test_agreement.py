@@ -12,7 +12,7 @@ from hogwild.parallel.memory import shared_arrays
 from hogwild.parallel.team import Control
 from hogwild.problems.averages import CANDIDATES
 from hogwild.problems.linear import LinearProblem
-from hogwild.problems.problem import Share
+from hogwild.problems.problem import Now, Share
 from hogwild.problems.schedules import SCHEDULES
 from tests import reference
 
@@ -120,9 +120,9 @@ def one_after_the_other(rows, workers, config):
     share = Share(1, 0.0, 1.0, 0, config.eta0)
     for rank in range(workers):
         work(rank, "learn", (share,))
-    scale = problem.scale(control.steps(), 0, config.eta0)
+    now = Now(control.steps(), 0, config.eta0)
     moments = control.moments() if problem.snapshots else None
-    found = problem.finish(shared, scale, moments, 0, 1)
+    found = problem.finish(shared, now, moments, 0, 1)
     if moments:
         problem.choose(shared, found, True, 1)
     return [shared[name][:-1] for name in CANDIDATES if name in shared], control.steps()
@@ -155,7 +155,8 @@ def test_means_are_of_the_snapshots_that_there_were(early, late, first):
     sums = {"whole": snapshots[:early], "tail": snapshots[3 : 3 + late]}
     for name, some in sums.items():
         shared[name][:] = some.sum(axis=0) if len(some) else np.nan
-    found = sum(problem.finish(shared, 1.0, (early, late), part, 3) for part in range(3))
+    now = Now(0, 0, 1.0)  # nothing is left of the penalty to take
+    found = sum(problem.finish(shared, now, (early, late), part, 3) for part in range(3))
     problem.choose(shared, found, first, 2)
     lately = snapshots[3 : 3 + late] if late else snapshots[5:]  # or the last ones
     expected = {"tail": lately, "whole": np.vstack([snapshots[:early], lately])}
