@@ -476,10 +476,12 @@ class Run:
         if self._eta0 == first:
             self._note(f"{text}. {self.problem.advice}")
             return
-        raise DivergenceError(
+        error = DivergenceError(
             f"{text}: the rate eta0 = {first:g} is too large for this data, and {self._eta0:g} is "
             f"too small. {self.problem.advice}"
         )
+        error.result = self._result(reason)
+        raise error
 
     def _gains_little(self, tracked: float) -> bool:
         patience = self.config.patience

@@ -42,16 +42,17 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         penalty: l2 (alpha/2 * |w|^2), l1 (alpha * |w|_1), elasticnet (both), or None.
         l1_ratio: share of l1 in the penalty elasticnet.
         max_iter: passes over the data, at most.
-        tol: stop when two epochs in a row each lower the loss by less than this share of it; None
+        tol: an epoch that lowers the objective by less than this share of it is no progress; None
             always does `max_iter` epochs.
         fit_intercept: learn an intercept, which is not penalized.
         n_jobs: worker processes; None for one, -1 to choose their number automatically.
         random_state: seed of the order of the rows. With one worker, a seed gives the same bytes.
         class_weight: a weight for each class, or "balanced".
         warm_start: `fit` goes on from the model that was learned before.
-        early_stopping: hold out some rows, and stop when they are no longer predicted better.
+        early_stopping: hold out some rows, stop when they are no longer predicted better, and take
+            the best epoch.
         validation_fraction: share of the rows to hold out.
-        n_iter_no_change: epochs without progress before training stops; None for the default.
+        n_iter_no_change: epochs in a row without progress after which training stops.
         schedule, eta0, average, strategy, backend: as in `hogwild.Config`.
 
     Attributes:
@@ -76,7 +77,7 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         fit_intercept: bool = True,
         n_jobs: int | None = None,
         random_state: Any = None,
-        schedule: str = "inverse",
+        schedule: str | None = None,
         eta0: float | None = None,
         average: bool = True,
         strategy: str = "auto",
@@ -85,7 +86,7 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         warm_start: bool = False,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
-        n_iter_no_change: int | None = None,
+        n_iter_no_change: int = 2,
     ) -> None:
         self.loss = loss
         self.alpha = alpha
@@ -116,12 +117,7 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
     ) -> "HogwildClassifier":
         """Trains one more epoch, on this data. The first call needs `classes` if y lacks one."""
-        if self.class_weight == "balanced":
-            raise ValueError(
-                'class_weight="balanced" needs all rows at once, and partial_fit has only some: '
-                "give the weights, or pass sample_weight"
-            )
-        new = self._is_new(True)
+        new = self._is_new_in_parts()
         return self._fit(self._rows(X, y, sample_weight, new), new, 1, classes)
 
     def _fit(self, rows: Rows, new: bool, epochs: int, classes: Any) -> "HogwildClassifier":

@@ -1,14 +1,16 @@
 """What the linear estimators share: from X, y and parameters to a trained model."""
 
+import warnings
 from abc import abstractmethod
 from typing import Any
 
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hogwild.coordinator import State
 from hogwild.data.rows import Rows
-from hogwild.errors import DataError
+from hogwild.errors import DataError, DivergenceError, OptionError
 from hogwild.estimators.parameters import NAMES, linear_options, named_as_in
 from hogwild.problems.linear_model import LinearModel
 from hogwild.trace import Row
@@ -24,6 +26,16 @@ class LinearEstimator(BaseEstimator):
     def _is_new(self, goes_on: bool) -> bool:
         """Whether training begins from nothing, given whether it would go on from a model."""
         return not (goes_on and hasattr(self, "model_"))
+
+    def _is_new_in_parts(self) -> bool:
+        """The same for `partial_fit`, which refuses what needs all rows at once."""
+        for name, value in (("early_stopping", True), ("class_weight", "balanced")):
+            if getattr(self, name, None) == value:
+                raise OptionError(
+                    f"{name}: {value!r} needs all rows at once, and partial_fit has only some; "
+                    "use fit"
+                )
+        return self._is_new(goes_on=True)
 
     def _rows(self, X: Any, y: Any, sample_weight: Any, new: bool) -> Rows:
         """The rows to learn from; a new model takes the names of the features from X."""
@@ -68,10 +80,16 @@ class LinearEstimator(BaseEstimator):
     def _train(self, rows: Rows, new: bool, epochs: int, **options: Any) -> None:
         """Trains, and sets the attributes that describe what was learned."""
         state, history = (None, []) if new else (self._state, self.history_)
-        result = named_as_in(
-            lambda: train(rows, start=state, epochs=epochs, **linear_options(self) | options),
-            NAMES,
-        )
+        try:
+            result = named_as_in(
+                lambda: train(rows, start=state, epochs=epochs, **linear_options(self) | options),
+                NAMES,
+            )
+        except DivergenceError as error:
+            if error.result is None:
+                raise
+            result = error.result  # next to nothing was learned, of what may be noise
+            warnings.warn(str(error), ConvergenceWarning, stacklevel=4)
         self._state: State | None = result.state
         self.model_: LinearModel = result.model
         self.history_: list[Row] = history + result.trace

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.config import Config
 from hogwild.errors import OptionError
 from hogwild.machine import usable_cores
 from hogwild.problems.losses import LOSSES
@@ -43,11 +42,10 @@ def linear_options(estimator: Any) -> dict[str, Any]:
         "workers": workers_of(estimator.n_jobs),
         "seed": seed_from(estimator.random_state),
         "objective_every": 0,
+        "patience": estimator.n_iter_no_change,
     }
     if estimator.early_stopping:
         options |= {"early_stopping": estimator.validation_fraction, "objective_every": 1}
-    if estimator.n_iter_no_change is not None and hasattr(Config, "patience"):
-        options["patience"] = estimator.n_iter_no_change
     return options | _penalties(estimator.penalty, estimator.alpha, estimator.l1_ratio)
 
 

@@ -42,7 +42,7 @@ class HogwildRegressor(RegressorMixin, LinearEstimator):
         fit_intercept: bool = True,
         n_jobs: int | None = None,
         random_state: Any = None,
-        schedule: str = "inverse",
+        schedule: str | None = None,
         eta0: float | None = None,
         average: bool = True,
         strategy: str = "auto",
@@ -50,7 +50,7 @@ class HogwildRegressor(RegressorMixin, LinearEstimator):
         warm_start: bool = False,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
-        n_iter_no_change: int | None = None,
+        n_iter_no_change: int = 2,
     ) -> None:
         self.loss = loss
         self.alpha = alpha
@@ -79,7 +79,7 @@ class HogwildRegressor(RegressorMixin, LinearEstimator):
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "HogwildRegressor":
         """Trains one more epoch, on this data."""
-        return self._fit(X, y, sample_weight, self._is_new(True), 1)
+        return self._fit(X, y, sample_weight, self._is_new_in_parts(), 1)
 
     def _fit(
         self, X: Any, y: Any, sample_weight: Any, new: bool, epochs: int

@@ -39,10 +39,39 @@ def test_without_a_penalty_weights_grow(plane: tuple[np.ndarray, np.ndarray]) ->
     assert np.linalg.norm(free.coef_) > 2 * np.linalg.norm(penalized.coef_)
 
 
-def test_early_stopping_asks_for_a_share_of_the_rows() -> None:
-    given = options_of(early_stopping=True, validation_fraction=0.2)
-    assert (given["early_stopping"], given["objective_every"]) == (0.2, 1)
-    assert "early_stopping" not in options_of(validation_fraction=0.2)
+def test_l1_makes_weights_zero(data: tuple[Any, np.ndarray]) -> None:
+    few, many = (
+        HogwildClassifier(penalty=penalty, alpha=1e-3, random_state=0).fit(*data)
+        for penalty in ("l1", "l2")
+    )
+    assert np.count_nonzero(few.coef_) < 0.8 * np.count_nonzero(many.coef_)
+    assert few.score(*data) > 0.85
+
+
+@pytest.mark.parametrize("kind", [HogwildClassifier, HogwildRegressor])
+def test_early_stopping_takes_the_best_epoch(kind: Any) -> None:
+    random = np.random.default_rng(0)
+    X, noise = random.normal(size=(100, 200)), random.normal(size=100) > 0
+    stopped = kind(
+        alpha=1e-6,
+        max_iter=50,
+        tol=None,
+        early_stopping=True,
+        validation_fraction=0.3,
+        n_iter_no_change=4,
+        random_state=0,
+    ).fit(X, noise)
+    assert 5 <= stopped.n_iter_ < 50
+    with pytest.raises(ValueError, match="early_stopping: True needs all rows at once"):
+        stopped.partial_fit(X, noise)
+
+
+def test_n_iter_no_change_is_how_long_it_waits(data: tuple[Any, np.ndarray]) -> None:
+    hasty, patient = (
+        HogwildClassifier(random_state=0, tol=0.3, max_iter=50, n_iter_no_change=epochs).fit(*data)
+        for epochs in (1, 5)
+    )
+    assert hasty.n_iter_ + 4 <= patient.n_iter_ < 50
 
 
 def test_random_state(data: tuple[Any, np.ndarray]) -> None:

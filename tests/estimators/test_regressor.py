@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.sparse import random as random_sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import PoissonRegressor, Ridge
 from sklearn.metrics import d2_tweedie_score
 
@@ -119,3 +120,11 @@ def test_parameters_that_the_loss_does_not_have_do_not_matter(
     assert found[0] == found[1]
     with pytest.raises(ValueError, match=r"quantile: must be below 1, not 1\.5"):
         HogwildRegressor("quantile", quantile=1.5).fit(*plane)
+
+
+def test_noise_in_large_columns_is_fitted_with_a_warning() -> None:
+    random = np.random.default_rng(0)
+    X, noise = random.normal(100, size=(100, 2)), random.normal(size=100)
+    with pytest.warns(ConvergenceWarning, match="nothing was learned"):
+        fitted = HogwildRegressor(random_state=0).fit(X, noise)
+    assert np.abs(fitted.predict(X)).max() < 1
