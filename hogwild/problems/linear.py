@@ -94,7 +94,7 @@ class LinearProblem(RowProblem):
         self._solver = Sgd(
             config, self.heads, self._weighted, self._parameter, self.intercept_share
         )
-        self._averages = Averages(self.columns, self.width, rows.nonzeros, config.average)
+        self._averages = Averages(self.columns, self.width, self.effort, config.average)
         self.snapshots = self._averages.snapshots
 
     def _narrowed(self, test: Rows) -> Rows:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.kernels.compile import inline
+from hogwild.kernels.compile import hot
 from hogwild.kernels.exponential import exp
 from hogwild.kernels.heads import head_adder, scorer
 from hogwild.kernels.primitives import U
@@ -45,7 +45,7 @@ def _against(loss: str, kind: str, weighted: bool, register: int) -> Any:
     score, row_weight = scorer(register), weight_of(weighted)
     mark = mark_class if kind == CLASSES else mark_labels
 
-    @inline
+    @hot
     def look(task: Any, row: Any, stored: Any, t: Any, sums: Any) -> Any:
         rows, own, shape, parameter = task.rows, task.own, task.shape, task.plan.parameter
         scores, signs = own.scores, own.signs
@@ -73,7 +73,7 @@ def _softmax(weighted: bool, register: int) -> Any:
     """Looking at a row with all heads together. Scores are taken relative to that of its class."""
     score, row_weight = scorer(register), weight_of(weighted)
 
-    @inline
+    @hot
     def look(task: Any, row: Any, stored: Any, t: Any, sums: Any) -> Any:
         rows, own, shape = task.rows, task.own, task.shape
         scores, odds, signs = own.scores, own.slopes, own.signs
@@ -100,7 +100,7 @@ def _softmax(weighted: bool, register: int) -> Any:
 def _writing(register: int) -> Any:
     add = head_adder(register)
 
-    @inline
+    @hot
     def write(task: Any, row: Any, stored: Any, t: Any) -> None:
         plan, shape, slopes = task.plan, task.shape, task.own.scores
         rate = stored_rate_of(plan.schedule, t, plan.since, plan.eta0, plan.l2)
