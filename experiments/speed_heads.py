@@ -29,7 +29,7 @@ from hogwild import Rows
 from hogwild.data.synthetic import rcv1_classes
 from hogwild.machine import usable_cores
 
-L2 = 1e-4
+L2 = 1e-5
 HEADS = {20: 15.0, 101: 30.0}  # classes, and how many times scikit-learn's speed is demanded
 LABELS = 3.0  # of a row, on average
 EPOCHS = 5
@@ -65,11 +65,12 @@ def against_the_rest(rows: int, heads: int, demanded: float) -> Row:
     few, classes = train.take(some), min(heads, PEER_CLASSES)
     Y = indicators(few, heads)[:, :classes]
     X = few.to_scipy()
-    peer = SGDClassifier(alpha=L2, max_iter=1, tol=None)
+    peer = OneVsRestClassifier(SGDClassifier(alpha=L2, max_iter=1, tol=None), n_jobs=cores)
+    peer.fit(X[:1000], Y[:1000])  # makes its workers ready
     began = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        OneVsRestClassifier(peer, n_jobs=cores).fit(X, Y)
+        peer.fit(X, Y)
     taken = time.perf_counter() - began
     theirs = taken * train.nonzeros / few.nonzeros * heads / classes
 

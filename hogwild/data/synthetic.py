@@ -28,6 +28,8 @@ SHIFT = 20
 # of 0.29; on RCV1 (CCAT) Bottou's svmsgd has 6 % and 0.23.
 TEACHING = 1000.0
 LEANING = 0.9
+# Of several classes, to which rows do not lean, words tell whose normal number is larger than this
+TELLING, TOPIC_TEACHING = 2.0, 30.0
 PILOT = 4096  # rows that the scores are calibrated on
 BISECTIONS = 60
 # Spread of the row lengths: the longest of 781,265 rows has some 1,200 non-zeros, as in RCV1.
@@ -105,13 +107,13 @@ def rcv1_classes(
 ) -> tuple[Rows, Floats]:
     """Draws the rows of `rcv1` with one of several classes, or with several labels each.
 
-    The weights of each class are planted as those of `rcv1`, and a row's score for a class has a
-    standard deviation of about 1; `noise` is that of what is added to it. The class of a row is
-    the one with the highest sum. With `labels_per_row` a row has every label whose sum is high
+    Each class has weights on a twentieth of the columns, and a row's score for it has a mean of 0
+    and a standard deviation of 1, about; `noise` is that of what is added to it. The class of a row
+    is the one with the highest sum. With `labels_per_row` a row has every label whose sum is high
     enough: so many labels, on average.
 
     Returns:
-        The rows, and the planted weights, classes x columns.
+        The rows, and the planted weights, classes x columns. (The mean score is left out of them.)
     """
     problems = whole_number_problems({"classes": classes}, {"classes": (2, 1 << 20)})
     if labels_per_row is not None and not 0 < labels_per_row < classes:
@@ -127,10 +129,12 @@ def rcv1_classes(
     sums = np.empty((rows, classes), np.float32)
     places = np.arange(first_row, first_row + rows, dtype=np.uint64)
     for number, key in enumerate(random_word(classes_key, np.arange(classes, dtype=np.uint64))):
-        planted = _planted_weights(key, column_of)
-        weights[number] = planted / np.std(few @ planted)
-        added = normal(random_word(key ^ np.uint64(1), places))
-        sums[:, number] = matrix @ weights[number] + noise * added
+        planted = _topic_weights(key, column_of)
+        of_few = few @ planted
+        spread = max(float(of_few.std()), float(np.finfo(np.float32).tiny))
+        weights[number] = planted / spread
+        added = noise * normal(random_word(key ^ np.uint64(1), places))
+        sums[:, number] = matrix @ weights[number] - of_few.mean() / spread + added
     y: Any = sums.argmax(axis=1)
     if labels_per_row is not None:
         y = sums > ndtri(1 - labels_per_row / classes)
@@ -239,6 +243,15 @@ def _planted_weights(key: Any, column_of: npt.NDArray[np.uint32]) -> Floats:
     drawn = normal(random_word(key, rank >> np.uint64(1)))
     weights = np.empty(len(column_of), np.float32)
     weights[column_of] = np.where(rank % 2 == 0, drawn, -drawn) / (TEACHING + rank)
+    return weights
+
+
+def _topic_weights(key: Any, column_of: npt.NDArray[np.uint32]) -> Floats:
+    """Weights of one of several classes: few words tell of a topic."""
+    rank = np.arange(len(column_of), dtype=np.uint64)
+    drawn = normal(random_word(key, rank))
+    weights = np.empty(len(column_of), np.float32)
+    weights[column_of] = np.where(np.abs(drawn) > TELLING, drawn, 0) / (TOPIC_TEACHING + rank)
     return weights
 
 

@@ -30,6 +30,7 @@ from numba.extending import register_jitable
 
 from hogwild.interrupt import Interrupt
 
+HOT = "is_always_inline"
 F = TypeVar("F", bound=Callable[..., Any])
 
 _COMPILING = threading.Lock()
@@ -49,6 +50,7 @@ def inline(function: F) -> F:
 def hot(function: F) -> F:
     """As `inline`, whatever LLVM thinks of it (which in `text.py` costs a third of the speed)."""
     marked: F = register_jitable(forceinline=True, no_cfunc_wrapper=True)(function)
+    setattr(marked, HOT, True)  # which the bytecode does not tell
     return marked
 
 
@@ -235,7 +237,8 @@ def _label_and_parts(thing: Any) -> tuple[str, Sequence[Any]]:
         cells = [cell.cell_contents for cell in thing.__closure__ or ()]
         known = thing.__globals__
         named = [known[name] for name in _names(thing.__code__) if name in known]
-        return kind, [thing.__code__, thing.__defaults__, *cells, *named]
+        hot_too = [HOT] if hasattr(thing, HOT) else []
+        return kind, [thing.__code__, thing.__defaults__, *cells, *named, *hot_too]
     if isinstance(thing, CodeType):
         return thing.co_code.hex(), (thing.co_names, thing.co_consts)
     if isinstance(thing, tuple | list | frozenset):

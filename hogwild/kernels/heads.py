@@ -4,6 +4,9 @@ Of a column, the weights of all heads lie side by side: `width` numbers, K of th
 gone through once for a block of them, whose scores stay in registers. `register` is how many
 numbers the smallest block has; it divides the width, so a head that is learned in one block, or
 with other heads beside it, goes through the same arithmetic.
+
+All functions are `hot`: a call would copy all the arrays of a task to the stack, which takes as
+long as sixty non-zeros.
 """
 
 from functools import cache
@@ -11,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.kernels.compile import inline
+from hogwild.kernels.compile import hot
 from hogwild.kernels.primitives import U
 from hogwild.kernels.vectors import LINE, load, spread, store
 
@@ -36,16 +39,24 @@ def scorer(register: int) -> Any:
     """(rows, row, weights, shape, out): the inner products with the weights of some heads."""
 
     def scoring(block: int) -> Any:
-        @inline
+        @hot
         def score_blocks(
             rows: Any, row: Any, weights: Any, shape: Any, first: Any, out: Any
         ) -> Any:
+            begin, end = U(rows.begins[row]), U(rows.ends[row])
+            last = end - U(end > begin and (end - begin) % U(2) == U(1))
             while first + U(block - register) < shape.end:
-                sums = spread(np.float32(0), block)
-                for k in range(U(rows.begins[row]), U(rows.ends[row])):
+                # Two sums, since each addition waits for the one before it
+                sums, others = spread(np.float32(0), block), spread(np.float32(0), block)
+                for k in range(begin, last, U(2)):
                     place = shape.width * U(rows.columns[k]) + first
                     sums = sums + rows.values[k] * load(weights, place, block)
-                store(out, first, sums)
+                    place = shape.width * U(rows.columns[k + U(1)]) + first
+                    others = others + rows.values[k + U(1)] * load(weights, place, block)
+                if last < end:
+                    place = shape.width * U(rows.columns[last]) + first
+                    sums = sums + rows.values[last] * load(weights, place, block)
+                store(out, first, sums + others)
                 first += U(block)
             return first
 
@@ -53,7 +64,7 @@ def scorer(register: int) -> Any:
 
     large, middle, small = (scoring(block * register) for block in BLOCKS)
 
-    @inline
+    @hot
     def score(rows: Any, row: Any, weights: Any, shape: Any, out: Any) -> None:
         first = large(rows, row, weights, shape, shape.first, out)
         first = middle(rows, row, weights, shape, first, out)
@@ -67,7 +78,7 @@ def head_adder(register: int) -> Any:
     """(rows, row, weights, shape, factors): weights <- weights + row * factors of some heads."""
 
     def adding(block: int) -> Any:
-        @inline
+        @hot
         def add_blocks(
             rows: Any, row: Any, weights: Any, shape: Any, first: Any, factors: Any
         ) -> Any:
@@ -84,7 +95,7 @@ def head_adder(register: int) -> Any:
 
     large, middle, small = (adding(block * register) for block in BLOCKS)
 
-    @inline
+    @hot
     def add(rows: Any, row: Any, weights: Any, shape: Any, factors: Any) -> None:
         first = large(rows, row, weights, shape, shape.first, factors)
         first = middle(rows, row, weights, shape, first, factors)
@@ -96,7 +107,7 @@ def head_adder(register: int) -> Any:
 def _for_one(blocks: Any) -> Any:
     """Where all heads are in one register, there is nothing to divide."""
 
-    @inline
+    @hot
     def of_one(rows: Any, row: Any, weights: Any, shape: Any, numbers: Any) -> None:
         blocks(rows, row, weights, shape, shape.first, numbers)
 

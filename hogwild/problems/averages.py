@@ -18,7 +18,7 @@ from hogwild.problems.solver import Outcome
 from hogwild.threads import share_of
 
 MOST_SNAPSHOTS = 64  # of an epoch, that means of the weights are taken over
-COST = 0.25  # weights added to a mean, per non-zero visited: some 3 % of the time
+COST = 0.25  # weights added to a mean, per non-zero of one head visited: some 3 % of the time
 CANDIDATES = ("stored", "tail", "whole")
 WORDS = ("last", "tail mean", "whole mean")  # the same, for people
 
@@ -26,11 +26,11 @@ WORDS = ("last", "tail mean", "whole mean")  # the same, for people
 class Averages(Outcome):
     """Means of the weights over snapshots, and which of them is taken."""
 
-    def __init__(self, columns: int, width: int, nonzeros: int, wanted: bool) -> None:
+    def __init__(self, columns: int, width: int, effort: float, wanted: bool) -> None:
         self._columns = columns
         self._size = (columns + 1) * width
         self._scaled = columns * width
-        affordable = int(COST * nonzeros / (columns + 1))
+        affordable = int(COST * effort / self._size)
         self.snapshots = min(MOST_SNAPSHOTS, max(2, affordable)) if wanted else 0
 
     def shared(self) -> Wanted:

@@ -41,7 +41,7 @@ class Ftrl(Solver):
         """The step that loops are compiled for."""
         return ftrl(self._config.loss_name, self._traits.data.weighted)
 
-    def outcome(self, columns: int, nonzeros: int) -> "Reading":
+    def outcome(self, columns: int, nonzeros: float) -> "Reading":
         """Weights made of sums."""
         return Reading(columns)
 

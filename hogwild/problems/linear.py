@@ -113,7 +113,7 @@ class LinearProblem(RowProblem):
         traits = Traits(self.heads, self._sets["train"], self._parameter, self.intercept_share)
         self._solver = solver_for(config, traits)
         self.width = self._solver.step.width or self.heads.width
-        self._outcome = self._solver.outcome(self.columns, rows.nonzeros)
+        self._outcome = self._solver.outcome(self.columns, self.effort)
         self.snapshots = self._outcome.snapshots
 
     def _objective_at_zero(self) -> float:

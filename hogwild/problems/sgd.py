@@ -35,7 +35,7 @@ class Sgd(Solver):
         traits = self._traits
         return traits.heads.step(str(self._config.schedule), traits.data.weighted)
 
-    def outcome(self, columns: int, nonzeros: int) -> Averages:
+    def outcome(self, columns: int, nonzeros: float) -> Averages:
         """The last weights, or means of them."""
         return Averages(columns, self._traits.heads.width, nonzeros, self._config.average)
 

@@ -100,7 +100,7 @@ class Solver(ABC):
         """The step that loops are compiled for."""
 
     @abstractmethod
-    def outcome(self, columns: int, nonzeros: int) -> Outcome:
+    def outcome(self, columns: int, nonzeros: float) -> Outcome:
         """What becomes of the stored numbers of so many columns and an intercept."""
 
     @abstractmethod
