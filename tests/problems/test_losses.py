@@ -8,6 +8,7 @@ from numba import types
 
 from hogwild.kernels.compile import Kernel, kernel
 from hogwild.problems.losses import (
+    CLASSES,
     COUNTS,
     FACTOR_LOSSES,
     FAINTEST,
@@ -24,7 +25,12 @@ from hogwild.problems.losses import (
 )
 from tests import reference, reference_factors
 
-TARGETS = {SIGNS: (-1.0, 1.0), NUMBERS: (-2.5, 0.0, 3.75), COUNTS: (0.0, 1.0, 12.0)}
+TARGETS = {
+    SIGNS: (-1.0, 1.0),
+    CLASSES: (-1.0, 1.0),  # the margin to the other classes
+    NUMBERS: (-2.5, 0.0, 3.75),
+    COUNTS: (0.0, 1.0, 12.0),
+}
 CASES = [
     (name, target)
     for name, loss in LOSSES.items()
