@@ -11,8 +11,8 @@ from hogwild import Config, Result, Rows
 from hogwild.coordinator import Run, Watcher
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.order import permute
-from hogwild.problems.linear import LinearProblem
-from hogwild.problems.problem import Order
+from hogwild.learn.linear import LinearProblem
+from hogwild.learn.problem import Order
 
 EPOCHS = 3
 

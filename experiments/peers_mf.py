@@ -35,7 +35,7 @@ from hogwild import HogwildError
 from hogwild.data.ratings import Ratings
 from hogwild.data.synthetic_ratings import movielens
 from hogwild.machine import usable_cores
-from hogwild.problems.factor_model import FactorModel
+from hogwild.models.factors import FactorModel
 
 FOLDER = Path(__file__).resolve().parent
 PEERS = FOLDER / ".peers"

@@ -21,10 +21,10 @@ from experiments.optimum import optimum
 from hogwild import Config, HogwildClassifier, HogwildError, HogwildRegressor, Rows
 from hogwild.data.synthetic import rcv1
 from hogwild.kernels.views import Clock, Span, Stored, view
+from hogwild.learn.linear import LinearProblem
+from hogwild.learn.problem import Now, Share
 from hogwild.loops.shared import shared_loop
 from hogwild.parallel.memory import shared_arrays
-from hogwild.problems.linear import LinearProblem
-from hogwild.problems.problem import Now, Share
 
 ROWS = 781_265  # of RCV1
 LEAST_ROWS = 400_000  # from which on something is demanded

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     )
     from hogwild.estimators import HogwildClassifier, HogwildRegressor, MatrixFactorization
     from hogwild.grids import logspace
+    from hogwild.learn.registry import load_model
+    from hogwild.models.factors import FactorModel
+    from hogwild.models.linear import LinearModel
     from hogwild.parallel.pool import close_pool
-    from hogwild.problems.factor_model import FactorModel
-    from hogwild.problems.linear_model import LinearModel
-    from hogwild.problems.registry import load_model
     from hogwild.selection import SearchResult, search
     from hogwild.training import train
 
@@ -61,9 +61,9 @@ _HOMES = {
     "MatrixFactorization": "estimators",
     "logspace": "grids",
     "close_pool": "parallel.pool",
-    "FactorModel": "problems.factor_model",
-    "LinearModel": "problems.linear_model",
-    "load_model": "problems.registry",
+    "FactorModel": "models.factors",
+    "LinearModel": "models.linear",
+    "load_model": "learn.registry",
     "SearchResult": "selection",
     "search": "selection",
     "train": "training",

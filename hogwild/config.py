@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from hogwild.errors import OptionError
 
 if TYPE_CHECKING:
-    from hogwild.problems.losses import Parameter
+    from hogwild.learn.losses import Parameter
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def backend_names(task: str | None = None) -> list[str]:
 
 
 def loss_names(task: str | None = None) -> list[str]:
-    from hogwild.problems.losses import FACTOR_LOSSES, LOSSES, names_for
+    from hogwild.learn.losses import FACTOR_LOSSES, LOSSES, names_for
 
     if task is None:
         return list(dict.fromkeys([*LOSSES, *FACTOR_LOSSES]))
@@ -65,7 +65,7 @@ def loss_names(task: str | None = None) -> list[str]:
 
 
 def schedule_names(task: str | None = None) -> list[str]:
-    from hogwild.problems.schedules import EPOCH_SCHEDULES, SCHEDULES
+    from hogwild.learn.schedules import EPOCH_SCHEDULES, SCHEDULES
 
     linear = [*SCHEDULES, ADAPTIVE]
     return _of_family({"linear": linear, "factors": list(EPOCH_SCHEDULES)}, task)
@@ -267,7 +267,7 @@ class Config:
             if (problem := self._problem(known, getattr(self, known.name)))
         }
         misplaced = [] if "task" in found else self._misplaced(set(found))
-        from hogwild.problems.needs import unmet
+        from hogwild.learn.needs import unmet
 
         return [*found.values(), *misplaced, *([] if found else unmet(self))]
 
@@ -309,7 +309,7 @@ class Config:
     @property
     def loss_parameter(self) -> "Parameter | None":
         """The parameter that the loss of a linear model has, if any."""
-        from hogwild.problems.losses import LOSSES
+        from hogwild.learn.losses import LOSSES
 
         loss = LOSSES.get(self.loss_name) if self.family == "linear" else None
         return loss.parameter if loss else None
@@ -350,7 +350,7 @@ class Config:
 
     def backoff(self, epoch: int) -> float:
         """The factor of a linear model's rate in an epoch (they count from 1), if it backs off."""
-        from hogwild.problems.schedules import SCHEDULES
+        from hogwild.learn.schedules import SCHEDULES
 
         if not SCHEDULES[str(self.schedule)].backs_off:
             return 1.0

@@ -15,6 +15,7 @@ from hogwild.errors import DivergenceError, HogwildWarning, WorkerError
 from hogwild.interrupt import Interrupt
 from hogwild.kernels.checks import first_bad_value
 from hogwild.kernels.compile import ready
+from hogwild.learn.problem import Now, Problem, Share
 from hogwild.loops.choice import choose
 from hogwild.loops.shared import FEWEST
 from hogwild.loops.strategies import STRATEGIES, Workers
@@ -23,7 +24,6 @@ from hogwild.machine import available_memory, usable_cores
 from hogwild.parallel import pool, processes
 from hogwild.parallel.memory import Arrays, Wanted, private_arrays, size_of
 from hogwild.parallel.team import Alone, Control, Team, Threads, Tick
-from hogwild.problems.problem import Now, Problem, Share
 from hogwild.trace import Row, Stopwatch
 from hogwild.trace import header as trace_header
 

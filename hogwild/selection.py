@@ -33,12 +33,12 @@ from hogwild.data.rows import Labels, Rows
 from hogwild.errors import DivergenceError, OptionError
 from hogwild.grids import Options
 from hogwild.interrupt import Interrupt
+from hogwild.learn.metrics import GREATER_IS_BETTER, TABLES
+from hogwild.learn.registry import PROBLEMS
+from hogwild.learn.sets import class_weights, hold_out, strata
+from hogwild.learn.targets import Target, target_for
 from hogwild.machine import usable_cores
 from hogwild.paths import PathLike
-from hogwild.problems.metrics import GREATER_IS_BETTER, TABLES
-from hogwild.problems.registry import PROBLEMS
-from hogwild.problems.sets import class_weights, hold_out, strata
-from hogwild.problems.targets import Target, target_for
 from hogwild.threads import side_by_side
 from hogwild.trace import Row
 from hogwild.training import check_files, check_judge, check_room, row_sets, run_and_write, write

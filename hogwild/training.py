@@ -16,10 +16,10 @@ from hogwild.data.ratings_files import load_ratings, named_as_ratings
 from hogwild.data.rows import Labels, Rows, check_same_base
 from hogwild.data.weights import load_weights
 from hogwild.errors import DataError, HogwildError, OptionError, WorkerError
+from hogwild.learn.problem import Problem
+from hogwild.learn.registry import PROBLEMS
+from hogwild.models.factors import FactorModel
 from hogwild.paths import PathLike, check_apart, check_output, check_space
-from hogwild.problems.factor_model import FactorModel
-from hogwild.problems.problem import Problem
-from hogwild.problems.registry import PROBLEMS
 
 R = TypeVar("R", bound=Result)
 

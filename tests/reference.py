@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from hogwild.problems.losses import LOSSES
-from hogwild.problems.schedules import SCHEDULES
+from hogwild.learn.losses import LOSSES
+from hogwild.learn.schedules import SCHEDULES
 from hogwild.steps.sgd import Plan as Numbers
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hogwild.problems.losses import FAINTEST
+from hogwild.learn.losses import FAINTEST
 
 
 def bent(score, target):

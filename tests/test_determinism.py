@@ -14,12 +14,12 @@ import hogwild
 from hogwild.data.synthetic import rcv1
 from hogwild.kernels.compile import cache_folder
 from hogwild.kernels.order import shuffle
+from hogwild.learn import averages
+from hogwild.learn.averages import CANDIDATES
+from hogwild.learn.linear import LinearProblem
+from hogwild.learn.losses import SIGNS, names_for
+from hogwild.learn.schedules import SCHEDULES
 from hogwild.loops.shared import RowWorker
-from hogwild.problems import averages
-from hogwild.problems.averages import CANDIDATES
-from hogwild.problems.linear import LinearProblem
-from hogwild.problems.losses import SIGNS, names_for
-from hogwild.problems.schedules import SCHEDULES
 from hogwild.seeds import seed_of
 from tests import reference
 

@@ -13,9 +13,9 @@ import hogwild
 from hogwild.config import Config, loss_names
 from hogwild.data.statistics import largest_columns
 from hogwild.data.synthetic import rcv1
+from hogwild.learn import progress
+from hogwild.learn.linear import LinearProblem
 from hogwild.loops.shared import RowWorker
-from hogwild.problems import progress
-from hogwild.problems.linear import LinearProblem
 
 AT_ZERO = {"hinge": 1.0, "logistic": np.log(2), "squared": 0.5, "exponential": 1.0}
 TOO_LARGE = "the rate is too large: in epoch"

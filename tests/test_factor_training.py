@@ -19,10 +19,10 @@ from hogwild.config import Config
 from hogwild.coordinator import HALVINGS
 from hogwild.data.ids import Ids
 from hogwild.data.synthetic_ratings import movielens
-from hogwild.problems.blocks import BANDS, Grid
-from hogwild.problems.factors import FactorProblem
-from hogwild.problems.losses import FACTOR_LOSSES
-from hogwild.problems.schedules import EPOCH_SCHEDULES
+from hogwild.learn.blocks import BANDS, Grid
+from hogwild.learn.factors import FactorProblem
+from hogwild.learn.losses import FACTOR_LOSSES
+from hogwild.learn.schedules import EPOCH_SCHEDULES
 from tests import reference_factors as reference
 from tests.test_recovery import At, children, interrupt, kill_a_worker
 

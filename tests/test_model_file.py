@@ -8,7 +8,7 @@ import pytest
 
 import hogwild
 from hogwild import model_file
-from hogwild.problems.linear_model import LinearModel
+from hogwild.models.linear import LinearModel
 
 
 def a_model(labels: tuple[Any, Any] = (-1, 1), columns: int = 1001) -> LinearModel:

@@ -8,9 +8,9 @@ from scipy.special import expit
 import hogwild
 from experiments.optimum import optimum
 from hogwild.data.synthetic import rcv1
+from hogwild.learn.losses import SIGNS, names_for
+from hogwild.learn.schedules import SCHEDULES
 from hogwild.loops.strategies import STRATEGIES
-from hogwild.problems.losses import SIGNS, names_for
-from hogwild.problems.schedules import SCHEDULES
 from tests import reference
 
 COLUMNS = 20

@@ -20,10 +20,10 @@ import pytest
 
 import hogwild
 from hogwild.data.synthetic import rcv1
+from hogwild.learn import sample
+from hogwild.learn.linear import LinearProblem
 from hogwild.loops import choice
 from hogwild.loops.shared import RowWorker
-from hogwild.problems import sample
-from hogwild.problems.linear import LinearProblem
 
 ROWS = 3000
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from hogwild.cli.streams import complain, silence
 from hogwild.coordinator import Watcher
-from hogwild.problems.problem import Shown
+from hogwild.learn.problem import Shown
 from hogwild.trace import Row
 
 THROUGHPUT = {"nonzeros_per_second": "M nnz/s", "ratings_per_second": "M ratings/s"}

@@ -41,8 +41,8 @@ def run(parsed: argparse.Namespace) -> int:
 
 def _findings() -> dict[str, Any]:
     from hogwild import machine
+    from hogwild.learn import fetching
     from hogwild.parallel import memory, processes
-    from hogwild.problems import fetching
 
     return {
         "cpu": machine.cpu_name(),

@@ -8,8 +8,8 @@ from hogwild.cli.models import add_columns, add_model, has_factors, refuse
 from hogwild.cli.options import base_of, plain
 
 if TYPE_CHECKING:
-    from hogwild.problems.factor_model import FactorModel
-    from hogwild.problems.linear_model import LinearModel
+    from hogwild.models.factors import FactorModel
+    from hogwild.models.linear import LinearModel
 
 
 # What is printed of what is found, by name
@@ -52,7 +52,7 @@ def run(parsed: argparse.Namespace) -> int:
     """Prints the objective, and the metrics of the kind of target."""
     from hogwild.data.files import load
     from hogwild.data.ratings_files import load_ratings
-    from hogwild.problems.registry import load_model
+    from hogwild.learn.registry import load_model
     from hogwild.training import weighted
 
     model = load_model(parsed.model)

@@ -91,9 +91,9 @@ def _write_rcv1(parsed: argparse.Namespace) -> None:
 
     from hogwild.data.files import save
     from hogwild.data.synthetic import rcv1, rcv1_classes
-    from hogwild.problems.heads_model import HeadsModel
-    from hogwild.problems.linear_model import LinearModel
-    from hogwild.problems.targets import Classes, SeveralLabels
+    from hogwild.learn.targets import Classes, SeveralLabels
+    from hogwild.models.heads import HeadsModel
+    from hogwild.models.linear import LinearModel
 
     _check_outputs(parsed, "output", "weights")
     given = parsed.rows, parsed.columns, parsed.seed

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from hogwild.errors import HogwildError, OptionError
 
 if TYPE_CHECKING:
-    from hogwild.problems.factor_model import FactorModel
+    from hogwild.models.factors import FactorModel
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
 
 def factor_model(path: str, command: str) -> "FactorModel":
     """A model of a factorisation; others are refused."""
-    from hogwild.problems.registry import load_model
+    from hogwild.learn.registry import load_model
 
     model = load_model(path)
     if not has_factors(model):

@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Prints a label, a score, a probability or a rating for every row or pair."""
-    from hogwild.problems.registry import load_model
+    from hogwild.learn.registry import load_model
 
     if parsed.score and parsed.proba:
         raise OptionError("score: choose one of --score and --proba")

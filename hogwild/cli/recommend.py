@@ -11,7 +11,7 @@ from hogwild.errors import OptionError
 
 if TYPE_CHECKING:
     from hogwild.data.ids import Ids
-    from hogwild.problems.factor_model import FactorModel
+    from hogwild.models.factors import FactorModel
 
 USERS = 4096  # recommended to at a time
 

@@ -13,7 +13,7 @@ from hogwild.data.rows import Rows, two_values
 from hogwild.errors import DataError
 from hogwild.estimators.linear import LinearEstimator
 from hogwild.estimators.parameters import loss_of
-from hogwild.problems.losses import CLASSES, LABELS, LOSSES
+from hogwild.learn.losses import CLASSES, LABELS, LOSSES
 
 
 def _gives_probabilities(classifier: Any) -> bool:

@@ -11,7 +11,7 @@ from hogwild.data.ids import Ids
 from hogwild.data.ratings import Ratings
 from hogwild.errors import DataError
 from hogwild.estimators.parameters import named_as_in, seed_from, tol_of, workers_of
-from hogwild.problems.factor_model import FactorModel
+from hogwild.models.factors import FactorModel
 from hogwild.trace import Row
 from hogwild.training import train
 

@@ -12,7 +12,7 @@ from hogwild.coordinator import State
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError, DivergenceError, OptionError
 from hogwild.estimators.parameters import NAMES, linear_options, named_as_in
-from hogwild.problems.linear_model import LinearModel
+from hogwild.models.linear import LinearModel
 from hogwild.trace import Row
 from hogwild.training import train
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from hogwild.errors import OptionError
+from hogwild.learn.losses import LOSSES
 from hogwild.machine import usable_cores
-from hogwild.problems.losses import LOSSES
 
 # scikit-learn's names of some losses
 ALIASES = {"log_loss": "logistic", "squared_error": "squared", "absolute_error": "absolute"}

@@ -47,7 +47,7 @@ def inline(function: F) -> F:
     return marked
 
 
-def hot(function: F) -> F:
+def always_inline(function: F) -> F:
     """As `inline`, whatever LLVM thinks of it (which in `text.py` costs a third of the speed)."""
     marked: F = register_jitable(forceinline=True, no_cfunc_wrapper=True)(function)
     setattr(marked, HOT, True)  # which the bytecode does not tell

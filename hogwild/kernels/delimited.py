@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from hogwild.kernels.compile import hot, kernel
+from hogwild.kernels.compile import always_inline, kernel
 from hogwild.kernels.ids import TEXTS
 from hogwild.kernels.primitives import U, readonly, trailing_zeros, writable
 from hogwild.kernels.text import (
@@ -36,13 +36,13 @@ VALUE_WIDTH = len("-1.17549435e-38")
 SINGLE, DOUBLE, BLANKS = 0, 1, 2
 
 
-@hot
+@always_inline
 def zero_bytes(word: Any) -> Any:
     """The top bit of each byte that is zero; above the first of them there may be wrong ones."""
     return (word - ONES) & ~word & TOPS
 
 
-@hot
+@always_inline
 def next_of(at: Any, a: Any, b: Any, c: Any) -> Any:
     """The next byte that is one of three, each given as a word full of it."""
     found = np.uint64(0)
@@ -54,7 +54,7 @@ def next_of(at: Any, a: Any, b: Any, c: Any) -> Any:
         at += U(8)
 
 
-@hot
+@always_inline
 def field_end(at: Any, separators: Any, others: Any, way: Any) -> Any:
     """Where the field that begins at `at` ends: at a separator or at the line's end."""
     at = next_of(at, separators, others, NEWLINES)
@@ -64,19 +64,19 @@ def field_end(at: Any, separators: Any, others: Any, way: Any) -> Any:
     return at
 
 
-@hot
+@always_inline
 def after_spaces(at: Any, way: Any) -> Any:
     while byte_at(at) == SPACE or (way == BLANKS and byte_at(at) == TAB):
         at += U(1)
     return at
 
 
-@hot
+@always_inline
 def ends_line(at: Any) -> Any:
     return byte_at(at) == NEWLINE or (byte_at(at) == RETURN and byte_at(at + U(1)) == NEWLINE)
 
 
-@hot
+@always_inline
 def quoted_field(begin: Any, separators: Any) -> Any:
     """Where the text that follows a quote ends, what is behind it, and if it has no quotes in it.
 
@@ -97,7 +97,7 @@ def quoted_field(begin: Any, separators: Any) -> Any:
     return end, stop, simple
 
 
-@hot
+@always_inline
 def plain_field(begin: Any, separators: Any, others: Any, way: Any) -> Any:
     """Where the text of a field ends, without blanks behind it, and where the field does."""
     stop = field_end(begin, separators, others, way)
@@ -109,7 +109,7 @@ def plain_field(begin: Any, separators: Any, others: Any, way: Any) -> Any:
     return end, stop
 
 
-@hot
+@always_inline
 def a_field(begin: Any, separators: Any, others: Any, way: Any) -> Any:
     """Where a field's text begins and ends, where the field does, and if the text is as it stands.
 
@@ -125,7 +125,7 @@ def a_field(begin: Any, separators: Any, others: Any, way: Any) -> Any:
     return begin, end, stop, simple
 
 
-@hot
+@always_inline
 def line_end(at: Any, separators: Any, others: Any, way: Any) -> Any:
     """The end of the line, from the end of a field; 0 if there are fields that are wrong."""
     if way != SINGLE:
@@ -211,7 +211,7 @@ def split_lines(
     return line - start, count, lines
 
 
-@hot
+@always_inline
 def put_text(at: Any, blob: Any, begin: Any, end: Any) -> Any:
     """Copies a text; where it ends."""
     for k in range(begin, end):

@@ -12,7 +12,7 @@ from hogwild.kernels.primitives import U, readonly
 from hogwild.kernels.rows import dot_with
 from hogwild.kernels.targets import target_of
 from hogwild.kernels.views import DOUBLES, FLOAT, FLOATS, UINT, RowView, Span, type_of
-from hogwild.problems.losses import LOSSES, SIGNS, adder
+from hogwild.learn.losses import LOSSES, SIGNS, adder
 
 POINTS = 3  # weights, at most, that are compared
 WEIGHTS = readonly(types.float32)

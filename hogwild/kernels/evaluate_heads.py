@@ -13,7 +13,7 @@ from hogwild.kernels.heads import scorer
 from hogwild.kernels.primitives import U
 from hogwild.kernels.targets import class_of, mark_class, mark_labels, weight_of
 from hogwild.kernels.views import DOUBLES, FLOAT, FLOATS, UINT, Own, RowView, Shape, Span, type_of
-from hogwild.problems.losses import CLASSES, LOSSES
+from hogwild.learn.losses import CLASSES, LOSSES
 
 
 @cache

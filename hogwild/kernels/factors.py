@@ -11,7 +11,7 @@ one sum a row (as in LIBMF: Chin, Zhuang, Juan, Lin 2015), without a root or a d
 w is 1 where a row's penalty counts once for each of its ratings, else 1 / (number of them).
 
 A row of factors is `width` numbers, its bias and rate are two in an array beside (`sides`). Blocks:
-see problems/blocks.py; a rating is 8 bytes, its rows counted from where its block's rows begin.
+see learn/blocks.py; a rating is 8 bytes, its rows counted from where its block's rows begin.
 """
 
 from functools import cache
@@ -36,7 +36,7 @@ from hogwild.kernels.vectors import (
     store,
     total,
 )
-from hogwild.problems.losses import FACTOR_LOSSES, factor_slope_of, factor_value_of
+from hogwild.learn.losses import FACTOR_LOSSES, factor_slope_of, factor_value_of
 
 LOGISTIC = list(FACTOR_LOSSES).index("logistic")
 MOST_AT_ONCE = 128  # numbers of a row in registers at once

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.kernels.compile import hot
+from hogwild.kernels.compile import always_inline
 from hogwild.kernels.primitives import U
 from hogwild.kernels.vectors import LINE, load, spread, store
 
@@ -39,7 +39,7 @@ def scorer(register: int) -> Any:
     """(rows, row, weights, shape, out): the inner products with the weights of some heads."""
 
     def scoring(block: int) -> Any:
-        @hot
+        @always_inline
         def score_blocks(
             rows: Any, row: Any, weights: Any, shape: Any, first: Any, out: Any
         ) -> Any:
@@ -64,7 +64,7 @@ def scorer(register: int) -> Any:
 
     large, middle, small = (scoring(block * register) for block in BLOCKS)
 
-    @hot
+    @always_inline
     def score(rows: Any, row: Any, weights: Any, shape: Any, out: Any) -> None:
         first = large(rows, row, weights, shape, shape.first, out)
         first = middle(rows, row, weights, shape, first, out)
@@ -78,7 +78,7 @@ def head_adder(register: int) -> Any:
     """(rows, row, weights, shape, factors): weights <- weights + row * factors of some heads."""
 
     def adding(block: int) -> Any:
-        @hot
+        @always_inline
         def add_blocks(
             rows: Any, row: Any, weights: Any, shape: Any, first: Any, factors: Any
         ) -> Any:
@@ -95,7 +95,7 @@ def head_adder(register: int) -> Any:
 
     large, middle, small = (adding(block * register) for block in BLOCKS)
 
-    @hot
+    @always_inline
     def add(rows: Any, row: Any, weights: Any, shape: Any, factors: Any) -> None:
         first = large(rows, row, weights, shape, shape.first, factors)
         first = middle(rows, row, weights, shape, first, factors)
@@ -107,7 +107,7 @@ def head_adder(register: int) -> Any:
 def _for_one(blocks: Any) -> Any:
     """Where all heads are in one register, there is nothing to divide."""
 
-    @hot
+    @always_inline
     def of_one(rows: Any, row: Any, weights: Any, shape: Any, numbers: Any) -> None:
         blocks(rows, row, weights, shape, shape.first, numbers)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from hogwild.kernels.compile import hot, inline, kernel
+from hogwild.kernels.compile import always_inline, inline, kernel
 from hogwild.kernels.primitives import U, prefetch, readonly, scramble, writable
 from hogwild.kernels.text import (
     DIGITS,
@@ -41,7 +41,7 @@ LOW_HALF = np.uint64(0xFFFFFFFF)
 HIGH_HALF = np.uint64(0xFFFFFFFF00000000)
 
 
-@hot
+@always_inline
 def text_hash(at: Any, end: Any) -> Any:
     """A hash of the bytes from one address up to another."""
     word = np.uint64(end - at)
@@ -53,13 +53,13 @@ def text_hash(at: Any, end: Any) -> Any:
     return word
 
 
-@hot
+@always_inline
 def first_bytes(at: Any, count: Any) -> Any:
     """The first 1 to 7 bytes of a word."""
     return word_at(at) & ((np.uint64(1) << (np.uint64(count) << np.uint64(3))) - np.uint64(1))
 
 
-@hot
+@always_inline
 def same_bytes(a: Any, b: Any, count: Any) -> Any:
     while count >= U(8):
         if word_at(a) != word_at(b):
@@ -70,7 +70,7 @@ def same_bytes(a: Any, b: Any, count: Any) -> Any:
     return count == U(0) or first_bytes(a, count) == first_bytes(b, count)
 
 
-@hot
+@always_inline
 def slot_of_text(at: Any, end: Any, word: Any, slots: Any, blob: Any, ends: Any) -> Any:
     """The slot of a text with the hash `word`, or the empty one where it belongs."""
     mask = U(slots.size) - U(1)
@@ -235,7 +235,7 @@ def long_number(at: Any, end: Any) -> Any:
     return np.int64(np.uint64(0) - w) if negative else np.int64(w), True
 
 
-@hot
+@always_inline
 def whole_number(at: Any, end: Any) -> Any:
     """The number that a text is, and whether it is one of 64 bits, written in the usual way."""
     size = end - at

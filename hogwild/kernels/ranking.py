@@ -14,10 +14,10 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from hogwild.kernels.compile import hot, inline, kernel
+from hogwild.kernels.compile import always_inline, inline, kernel
 from hogwild.kernels.ids import UNKNOWN
 from hogwild.kernels.primitives import LINE, U, prefetch, readonly, trailing_zeros, writable
-from hogwild.problems.losses import factor_value_of
+from hogwild.learn.losses import factor_value_of
 
 PANEL = 64  # items in a panel: the bits of a word
 STEP = 4  # dimensions that are added at once; vectors are filled up with zeros to multiples of it
@@ -163,7 +163,7 @@ def rank_items(
             marks[k * words + U(seen[at]) // U(PANEL)] = np.uint64(0)
 
 
-@hot
+@always_inline
 def _score_panel(
     vectors: Any, p: Any, r: Any, panels: Any, biases: Any, first: Any, rank: Any, scores: Any
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.kernels.compile import hot, inline
+from hogwild.kernels.compile import always_inline, inline
 from hogwild.kernels.primitives import U, bits_of, trailing_zeros
 
 WORD = U(32)  # labels to a number of a row's targets, a bit each
@@ -39,26 +39,26 @@ def weight_of(weighted: bool) -> Any:
     """(rows, row, shape) -> the weight of a row of several heads."""
     if weighted:
 
-        @hot
+        @always_inline
         def last(rows: Any, row: Any, shape: Any) -> Any:
             return np.float64(rows.targets[shape.targets * (row + U(1)) - U(1)])
 
         return last
 
-    @hot
+    @always_inline
     def one(rows: Any, row: Any, shape: Any) -> Any:
         return 1.0
 
     return one
 
 
-@hot
+@always_inline
 def class_of(rows: Any, row: Any, shape: Any) -> Any:
     """The number of a row's class."""
     return U(rows.targets[shape.targets * row])
 
 
-@hot
+@always_inline
 def mark_class(rows: Any, row: Any, shape: Any, sign: Any, signs: Any) -> None:
     """Writes a sign for the head of a row's class, if it is one of those that are learned."""
     head = class_of(rows, row, shape)
@@ -66,7 +66,7 @@ def mark_class(rows: Any, row: Any, shape: Any, sign: Any, signs: Any) -> None:
         signs[head] = sign
 
 
-@hot
+@always_inline
 def mark_labels(rows: Any, row: Any, shape: Any, sign: Any, signs: Any) -> None:
     """Writes a sign for the heads of a row's labels, as far as they are learned."""
     for word in range(shape.first // WORD, (shape.end + WORD - U(1)) // WORD):

@@ -18,7 +18,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from hogwild.kernels.compile import hot, inline, kernel
+from hogwild.kernels.compile import always_inline, inline, kernel
 from hogwild.kernels.primitives import U, readonly, trailing_zeros, writable
 
 PADDING = 16
@@ -110,19 +110,19 @@ def double_of(typing_context, bits):  # type: ignore[no-untyped-def]
     return types.float64(types.uint64), emit
 
 
-@hot
+@always_inline
 def is_digit(byte: Any) -> Any:
     return ZERO <= byte <= ZERO + 9
 
 
-@hot
+@always_inline
 def digit_count(word: Any) -> Any:
     """How many digits a word (after `^ DIGITS`) begins with: 0 to 8."""
     others = (word + np.uint64(0x7676767676767676)) | word  # a digit is 0..9, all others are more
     return trailing_zeros(others & np.uint64(0x8080808080808080)) >> np.uint64(3)
 
 
-@hot
+@always_inline
 def digits_value(word: Any, count: Any) -> Any:
     """The whole number that the first `count` digits of a word (after `^ DIGITS`) make.
 
@@ -246,7 +246,7 @@ def any_number(at: Any) -> Any:
     return -value if negative else value, at
 
 
-@hot
+@always_inline
 def append_digits(at: Any, w: Any) -> Any:
     """Appends the digits that begin at `at` to w, which may overflow; where they end."""
     count = U(8)
@@ -258,7 +258,7 @@ def append_digits(at: Any, w: Any) -> Any:
     return w, at
 
 
-@hot
+@always_inline
 def plain_number(begin: Any) -> Any:
     """Digits, perhaps a point and more digits, and where they end: what nearly all numbers are."""
     w = np.uint64(byte_at(begin)) - np.uint64(ZERO)
@@ -281,7 +281,7 @@ def plain_number(begin: Any) -> Any:
 
 
 # Two copies of the quick part: the address of the digits must not depend on a computed sign.
-@hot
+@always_inline
 def number(begin: Any) -> Any:
     """As `any_number`, but quick where a number without a sign is as `plain_number` takes it."""
     if byte_at(begin) == MINUS:
@@ -305,7 +305,7 @@ def long_index(begin: Any) -> Any:
     return index, begin if index >= np.uint64(1 << 32) else at
 
 
-@hot
+@always_inline
 def index_at(at: Any) -> Any:
     """The index that begins at the digit at `at`, and where it ends."""
     word = word_at(at) ^ DIGITS
@@ -315,14 +315,14 @@ def index_at(at: Any) -> Any:
     return digits_value(word, width), at + width
 
 
-@hot
+@always_inline
 def after_blanks(at: Any) -> Any:
     while byte_at(at) == SPACE or byte_at(at) == TAB:
         at += U(1)
     return at
 
 
-@hot
+@always_inline
 def after_line(at: Any) -> Any:
     """Where the next line begins, if only a comment or nothing is left of this one; else 0."""
     if byte_at(at) == RETURN:
@@ -333,7 +333,7 @@ def after_line(at: Any) -> Any:
     return at + U(1) if byte_at(at) == NEWLINE else U(0)
 
 
-@hot
+@always_inline
 def labels_at(begin: Any, several: Any, y: Any, place: Any) -> Any:
     """Labels with commas between them, from y[place] on: where they end, and how many there are.
 

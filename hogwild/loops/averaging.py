@@ -7,10 +7,10 @@ import numpy as np
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.exchange import add_up
 from hogwild.kernels.views import Clock, Span, view
+from hogwild.learn.problem import RowProblem, Share
 from hogwild.loops.shared import RowWorker
 from hogwild.parallel.memory import Arrays, Wanted, private_arrays
 from hogwild.parallel.team import Control
-from hogwild.problems.problem import RowProblem, Share
 from hogwild.threads import share_of
 
 END = 0  # the phase at whose end workers wait for each other

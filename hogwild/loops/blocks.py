@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from hogwild.learn.problem import BlockProblem, Share
 from hogwild.loops.worker import Worker
-from hogwild.problems.problem import BlockProblem, Share
 from hogwild.seeds import seed_of
 
 Phase = list[tuple[int, int]]  # tasks that may be done at the same time: two bands each

@@ -5,8 +5,8 @@ from typing import NamedTuple
 from hogwild import machine
 from hogwild.config import Config
 from hogwild.errors import OptionError
+from hogwild.learn.problem import BlockProblem, Problem, RowProblem
 from hogwild.loops.strategies import AUTO, STRATEGIES
-from hogwild.problems.problem import BlockProblem, Problem, RowProblem
 
 WORTH_A_WORKER = 5_000_000  # non-zeros in all epochs; with fewer, sharing them costs more
 # What copies of the weights cost in an epoch, in non-zeros visited, for each column and worker;

@@ -5,12 +5,12 @@ import numpy.typing as npt
 
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import Clock, Span, Stored, view
+from hogwild.learn.problem import RowProblem, Share
 from hogwild.loops.rounds import SHARDS
 from hogwild.loops.shared import parts_loop
 from hogwild.loops.worker import Worker
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.parallel.team import Control
-from hogwild.problems.problem import RowProblem, Share
 from hogwild.seeds import seed_of
 
 

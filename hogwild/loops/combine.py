@@ -38,11 +38,11 @@ from hogwild.kernels.views import (
     type_of,
     view,
 )
+from hogwild.learn.problem import SUMS, RowProblem, Share
 from hogwild.loops.shared import LATE, RowWorker
 from hogwild.loops.visiting import visitor
 from hogwild.parallel.memory import Arrays, Wanted, private_arrays
 from hogwild.parallel.team import Control
-from hogwild.problems.problem import SUMS, RowProblem, Share
 from hogwild.steps.step import Step
 from hogwild.threads import share_of
 

@@ -16,10 +16,10 @@ from hogwild.kernels.clock import nanoseconds
 from hogwild.kernels.compile import Kernel, inline, kernel
 from hogwild.kernels.primitives import U
 from hogwild.kernels.views import FLOAT, WORDS, Clock, Span, Stored, Task, task_type, type_of, view
+from hogwild.learn.problem import RowProblem, Share
 from hogwild.loops.shared import RowWorker
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.parallel.team import Control
-from hogwild.problems.problem import RowProblem, Share
 from hogwild.steps.step import Step
 
 PATIENCE = 200  # looks at a lock before others get the core, and all locks that are held are let go

@@ -12,11 +12,11 @@ from hogwild.kernels.atomic import LOOKS
 from hogwild.kernels.averages import add_groups
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import Clock, Task, view
+from hogwild.learn.problem import RowProblem, Share
 from hogwild.loops.shared import LATE, RowWorker
 from hogwild.loops.worker import NAP
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.parallel.team import SLOT, Control
-from hogwild.problems.problem import RowProblem, Share
 from hogwild.seeds import seed_of
 from hogwild.threads import share_of
 

@@ -46,13 +46,13 @@ from hogwild.kernels.merging import (
 )
 from hogwild.kernels.primitives import U
 from hogwild.kernels.views import Clock, Stored, task_type, type_of, view
+from hogwild.learn.problem import SUMS, RowProblem, Share
 from hogwild.loops.combine import TIERS, WARM_UP, places_of, tiers_of
 from hogwild.loops.shared import LATE, LoneWorker
 from hogwild.loops.visiting import visitor
 from hogwild.loops.worker import NAP, Worker
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.parallel.team import Control
-from hogwild.problems.problem import SUMS, RowProblem, Share
 from hogwild.seeds import seed_of
 from hogwild.steps.step import Step
 from hogwild.threads import share_of

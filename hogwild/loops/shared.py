@@ -11,11 +11,11 @@ import numpy as np
 from hogwild.kernels.compile import Kernel, inline
 from hogwild.kernels.primitives import U
 from hogwild.kernels.views import FLOAT, Clock, Span, Stored, Task, task_type, type_of, view
+from hogwild.learn.problem import RowProblem, Share
 from hogwild.loops.visiting import visitor
 from hogwild.loops.worker import Worker
 from hogwild.parallel.memory import Arrays
 from hogwild.parallel.team import Control
-from hogwild.problems.problem import RowProblem, Share
 from hogwild.seeds import seed_of
 from hogwild.steps.step import Step
 from hogwild.threads import share_of

@@ -6,6 +6,7 @@ A strategy is a kind of worker for problems of rows, one for problems of blocks,
 from dataclasses import dataclass
 from typing import Any
 
+from hogwild.learn.problem import BlockProblem, Problem
 from hogwild.loops.averaging import AveragedWorker, MixedWorker
 from hogwild.loops.blocks import RacingBlockWorker, StrataWorker
 from hogwild.loops.column_strata import ColumnStrataWorker
@@ -17,7 +18,6 @@ from hogwild.loops.shared import RowWorker
 from hogwild.loops.worker import Worker
 from hogwild.parallel.memory import Arrays
 from hogwild.parallel.team import Control
-from hogwild.problems.problem import BlockProblem, Problem
 
 AUTO = "auto"
 

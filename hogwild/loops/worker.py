@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from hogwild.kernels.atomic import LOOKS
 from hogwild.kernels.compile import Kernel
+from hogwild.learn.problem import Now, Problem, Share
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.parallel.team import Control
-from hogwild.problems.problem import Now, Problem, Share
 from hogwild.threads import share_of
 
 NAP = 0.0001  # seconds

@@ -26,11 +26,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from hogwild.kernels.compile import hot, inline, kernel
+from hogwild.kernels.compile import always_inline, inline, kernel
 from hogwild.kernels.primitives import U, writable
 from hogwild.kernels.targets import target_of
 from hogwild.kernels.views import FLOATS, RowView, Span, type_of
-from hogwild.problems.losses import LOSSES, adder
+from hogwild.learn.losses import LOSSES, adder
 from hogwild.steps.step import Step
 
 Z, S, C, D = (U(lane) for lane in range(4))  # places of what is stored for a column
@@ -94,7 +94,7 @@ def ftrl(loss: str, weighted: bool) -> Step:
     slope_of, add_of = LOSSES[loss].slope, adder(loss, weighted)
     target_and_weight = target_of(weighted)
 
-    @hot
+    @always_inline
     def look(task: Any, row: Any, stored: Any, t: Any, sums: Any) -> Any:
         rows, plan = task.rows, task.plan
         target, weight = target_and_weight(rows, row)
@@ -108,7 +108,7 @@ def ftrl(loss: str, weighted: bool) -> Step:
         task.own.slopes[0] = weight * slope_of(score, target, plan.parameter)
         return add_of(sums, weight, score, target, plan.parameter)
 
-    @hot
+    @always_inline
     def write(task: Any, row: Any, stored: Any, t: Any) -> None:
         rows, plan, slope = task.rows, task.plan, task.own.slopes[0]
         for k in range(U(rows.begins[row]), U(rows.ends[row])):

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.kernels.compile import hot
+from hogwild.kernels.compile import always_inline
 from hogwild.kernels.exponential import exp
 from hogwild.kernels.heads import head_adder, scorer
 from hogwild.kernels.primitives import U
 from hogwild.kernels.targets import class_of, mark_class, mark_labels, weight_of
-from hogwild.problems.losses import CLASSES, LOSSES
-from hogwild.problems.schedules import SCHEDULES
+from hogwild.learn.losses import CLASSES, LOSSES
+from hogwild.learn.schedules import SCHEDULES
 from hogwild.steps.sgd import Plan
 from hogwild.steps.step import Step
 
@@ -49,7 +49,7 @@ def _against(loss: str, kind: str, scale_of: Any, weighted: bool, register: int)
     score, row_weight = scorer(register), weight_of(weighted)
     mark = mark_class if kind == CLASSES else mark_labels
 
-    @hot
+    @always_inline
     def look(task: Any, row: Any, stored: Any, t: Any, sums: Any) -> Any:
         rows, own, shape, parameter = task.rows, task.own, task.shape, task.plan.parameter
         scores, signs = own.scores, own.signs
@@ -77,7 +77,7 @@ def _softmax(scale_of: Any, weighted: bool, register: int) -> Any:
     """Looking at a row with all heads together. Scores are taken relative to that of its class."""
     score, row_weight = scorer(register), weight_of(weighted)
 
-    @hot
+    @always_inline
     def look(task: Any, row: Any, stored: Any, t: Any, sums: Any) -> Any:
         rows, own, shape = task.rows, task.own, task.shape
         scores, odds, signs = own.scores, own.slopes, own.signs
@@ -104,7 +104,7 @@ def _softmax(scale_of: Any, weighted: bool, register: int) -> Any:
 def _writing(scale_of: Any, stored_rate_of: Any, register: int) -> Any:
     add = head_adder(register)
 
-    @hot
+    @always_inline
     def write(task: Any, row: Any, stored: Any, t: Any) -> None:
         plan, shape, slopes = task.plan, task.shape, task.own.scores
         rate = stored_rate_of(plan, t)

@@ -18,8 +18,8 @@ import numpy as np
 from hogwild.kernels.compile import inline
 from hogwild.kernels.rows import add_to_columns, dot_with, squared_length
 from hogwild.kernels.targets import target_of
-from hogwild.problems.losses import LOSSES, adder
-from hogwild.problems.schedules import SCHEDULES
+from hogwild.learn.losses import LOSSES, adder
+from hogwild.learn.schedules import SCHEDULES
 from hogwild.steps.step import Step
 
 LEAST_PULL = 1e-12  # of a step on its row's score, which is divided by it

@@ -12,8 +12,8 @@ from hogwild.cli import main, recommend
 from hogwild.data.ids import Ids
 from hogwild.data.ratings import Ratings
 from hogwild.data.ratings_files import save_ratings
-from hogwild.problems.factor_model import FactorModel
-from hogwild.problems.linear_model import LinearModel
+from hogwild.models.factors import FactorModel
+from hogwild.models.linear import LinearModel
 
 Run = Callable[..., tuple[int, str, str]]
 

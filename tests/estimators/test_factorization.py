@@ -12,7 +12,7 @@ from hogwild import MatrixFactorization
 from hogwild.data.ids import Ids
 from hogwild.data.ratings import Ratings
 from hogwild.data.synthetic_ratings import movielens
-from hogwild.problems.factor_model import FactorModel
+from hogwild.models.factors import FactorModel
 
 
 @pytest.fixture(scope="module")

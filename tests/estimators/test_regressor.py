@@ -13,7 +13,7 @@ from sklearn.metrics import d2_tweedie_score
 import hogwild
 from hogwild import HogwildRegressor
 from hogwild.estimators import linear
-from hogwild.problems.losses import LOSSES
+from hogwild.learn.losses import LOSSES
 
 ALPHA = 0.1
 TO_THE_END = {

@@ -7,7 +7,7 @@ import pytest
 
 from hogwild.kernels.evaluate import comparer, evaluator, scores, squared_norm
 from hogwild.kernels.views import Span, view
-from hogwild.problems.losses import CLASSES, LOSSES
+from hogwild.learn.losses import CLASSES, LOSSES
 from tests import reference
 from tests.examples import COLUMNS, random_rows, random_weights
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from hogwild.kernels import factors as kernels
-from hogwild.problems.blocks import BEYOND
-from hogwild.problems.losses import FACTOR_LOSSES, factor_code
+from hogwild.learn.blocks import BEYOND
+from hogwild.learn.losses import FACTOR_LOSSES, factor_code
 from tests import reference_factors as reference
 from tests.reference_factors import Plan, Side
 

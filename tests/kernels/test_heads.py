@@ -18,9 +18,9 @@ from hogwild.kernels.views import (
     task_of,
     view,
 )
+from hogwild.learn.heads import heads_of, zeros_on_a_line
+from hogwild.learn.schedules import SCHEDULES
 from hogwild.loops.shared import shared_loop
-from hogwild.problems.heads import heads_of, zeros_on_a_line
-from hogwild.problems.schedules import SCHEDULES
 from tests import reference
 from tests.examples import plan_of
 

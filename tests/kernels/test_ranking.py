@@ -8,8 +8,8 @@ import pytest
 from hogwild.data.ids import UNKNOWN, Ids
 from hogwild.data.ratings import Ratings
 from hogwild.kernels import ranking as kernels
-from hogwild.problems import ranking
-from hogwild.problems.losses import FACTOR_LOSSES, factor_code
+from hogwild.learn.losses import FACTOR_LOSSES, factor_code
+from hogwild.models import ranking
 
 
 def drawn(users: int, items: int, rank: int, seed: int = 0) -> tuple[Any, Any, Any]:

@@ -7,13 +7,13 @@ import hogwild
 from hogwild.config import BACKENDS
 from hogwild.coordinator import State
 from hogwild.data.synthetic import rcv1
+from hogwild.learn.averages import CANDIDATES
+from hogwild.learn.linear import LinearProblem
+from hogwild.learn.problem import Now, Share
+from hogwild.learn.schedules import SCHEDULES
 from hogwild.loops.strategies import STRATEGIES, Workers
 from hogwild.parallel.memory import shared_arrays
 from hogwild.parallel.team import Control
-from hogwild.problems.averages import CANDIDATES
-from hogwild.problems.linear import LinearProblem
-from hogwild.problems.problem import Now, Share
-from hogwild.problems.schedules import SCHEDULES
 from tests import reference
 
 EPOCHS = 3
@@ -79,7 +79,7 @@ def test_every_row_is_visited_once_an_epoch(workers, backend, average, strategy)
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_every_row_is_visited_once_where_an_epoch_has_pieces_and_parts(workers, monkeypatch):
-    monkeypatch.setattr("hogwild.problems.linear.CHUNK_NONZEROS", 7)
+    monkeypatch.setattr("hogwild.learn.linear.CHUNK_NONZEROS", 7)
     assert np.array_equal(visits(100, 2, workers=workers), np.full(100, 2))
     # now with a penalty: what it leaves is asked of the schedule, and no visit is missing
     monkeypatch.setattr("hogwild.coordinator.LEAST_SCALE", 0.999)

@@ -9,7 +9,7 @@ from scipy import sparse
 
 import hogwild
 from hogwild.data.synthetic import rcv1
-from hogwild.problems.linear import LinearProblem
+from hogwild.learn.linear import LinearProblem
 
 
 def test_what_is_chosen_says_why(monkeypatch: pytest.MonkeyPatch) -> None:

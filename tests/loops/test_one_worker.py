@@ -6,8 +6,8 @@ import pytest
 import hogwild
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.order import shuffle
+from hogwild.learn.linear import LinearProblem
 from hogwild.loops.strategies import STRATEGIES
-from hogwild.problems.linear import LinearProblem
 from hogwild.seeds import seed_of
 from tests import reference
 from tests.test_determinism import small

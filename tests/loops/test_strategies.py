@@ -19,9 +19,9 @@ from hogwild.coordinator import State, Watcher
 from hogwild.data.components import parts_apart
 from hogwild.data.synthetic import rcv1
 from hogwild.data.synthetic_ratings import movielens
+from hogwild.learn.losses import FACTOR_LOSSES
 from hogwild.loops.rounds import OrderedWorker
 from hogwild.loops.strategies import STRATEGIES
-from hogwild.problems.losses import FACTOR_LOSSES
 
 ROWS = [name for name, strategy in STRATEGIES.items() if strategy.rows and name != "strata"]
 EXACT = ["combine", "ordered", "locked", "roundrobin"]

@@ -8,8 +8,8 @@ import pytest
 
 from hogwild.kernels.evaluate import evaluator, scores
 from hogwild.kernels.views import RowView, Span, view
-from hogwild.problems.losses import CLASSES, LOSSES
-from hogwild.problems.schedules import SCHEDULES
+from hogwild.learn.losses import CLASSES, LOSSES
+from hogwild.learn.schedules import SCHEDULES
 from hogwild.steps.sgd import sgd
 from tests import reference
 from tests.examples import (

@@ -1,0 +1,1 @@
+"""What is learned, and how: losses, penalties, targets, solvers. Nothing knows of processes."""

@@ -1,0 +1,118 @@
+"""What an epoch came to: the last weights, or a mean of them over its end or all of it.
+
+Which is best depends on how noisy the steps are, against how far there is to go; a few rows decide.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.kernels import averages as kernels
+from hogwild.kernels.compile import Kernel
+from hogwild.kernels.views import Shape, Span, view
+from hogwild.learn.sample import DOUBT, Candidate, Point, Sample
+from hogwild.learn.solver import Outcome
+from hogwild.parallel.memory import Arrays, Wanted
+from hogwild.threads import share_of
+
+MOST_SNAPSHOTS = 64  # of an epoch, that means of the weights are taken over
+COST = 0.25  # weights added to a mean, per non-zero of one head visited: some 3 % of the time
+CANDIDATES = ("stored", "tail", "whole")
+WORDS = ("last", "tail mean", "whole mean")  # the same, for people
+
+
+class Averages(Outcome):
+    """Means of the weights over snapshots, and which of them is taken."""
+
+    def __init__(self, columns: int, width: int, effort: float, wanted: bool) -> None:
+        self._columns = columns
+        self._size = (columns + 1) * width
+        self._scaled = columns * width
+        affordable = int(COST * effort / self._size)
+        self.snapshots = min(MOST_SNAPSHOTS, max(2, affordable)) if wanted else 0
+
+    def shared(self) -> Wanted:
+        """The arrays that all workers share."""
+        sums = CANDIDATES[1:] if self.snapshots else ()
+        return dict.fromkeys(sums, (self._size, np.float32)) | {"chosen": (1, np.int64)}
+
+    def kernels(self) -> list[Kernel]:
+        """All that will be called."""
+        return [kernels.add_scaled, kernels.finish] if self.snapshots else []
+
+    def add(
+        self, shared: Arrays, late: bool, first: bool, scale: float, some: Shape | None = None
+    ) -> None:
+        """Adds the weights, or those of some heads, made whole, to a sum; the first begins it."""
+        sums, keep = shared["tail" if late else "whole"], 0.0 if first else 1.0
+        if some is None:
+            kernels.add_scaled(shared["stored"], scale, keep, self._scaled, sums)
+        else:
+            kernels.add_groups(shared["stored"], scale, keep, some, self._columns, sums)
+
+    def finish(
+        self, shared: Arrays, reading: Any, moments: tuple[int, int] | None, part: int, parts: int
+    ) -> npt.NDArray[np.float64]:
+        """Makes a share of the weights whole, and means of sums of them.
+
+        Early snapshots come before the last quarter of an epoch. Where there were no late ones, the
+        present weights take their place. Returns the squared lengths of the share of all
+        candidates.
+        """
+        scale: float = reading
+        begin, end = share_of(self._size, parts, part)
+        if moments is None:
+            if scale != 1.0:
+                shared["stored"][begin : min(end, self._scaled)] *= np.float32(scale)
+            return np.zeros(len(CANDIDATES))
+        early, late = moments
+        each = 1.0 / (early + max(late, 1))
+        factors = float(late), each if early else 0.0, each
+        share = view(Span, begin, end)
+        arrays = tuple(shared[name] for name in CANDIDATES)
+        return np.array(kernels.finish(arrays, scale, factors, self._scaled, share))
+
+    def choose(
+        self,
+        shared: Arrays,
+        squares: npt.NDArray[np.float64],
+        first: bool,
+        sample: Sample,
+        threads: int,
+    ) -> None:
+        """Chooses among the candidates, given their squared lengths.
+
+        In the first epoch, whose beginning is far off, the mean over all of it is not expected to
+        be best.
+        """
+        default = CANDIDATES.index("tail" if first else "whole")
+        # In the first epoch they differ by much, and nothing is known of which is better
+        doubt = 0.0 if first else DOUBT
+        candidates: Sequence[Candidate] = [
+            (shared[name], float(square)) for name, square in zip(CANDIDATES, squares, strict=True)
+        ]
+        points = sample.points(candidates, threads)
+        shared["chosen"][0] = _best(points, default, sample, doubt)
+
+    def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
+        """Goes back to a mean, where one was taken: the last weights may be far worse."""
+        shared["stored"][:] = learned["weights"]
+
+    def name(self, shared: Arrays) -> str:
+        """The name of the array that was chosen."""
+        return CANDIDATES[shared["chosen"][0]]
+
+    def word(self, shared: Arrays) -> str:
+        """Which weights were chosen, as a word for the trace."""
+        return WORDS[shared["chosen"][0]]
+
+
+def _best(points: list[Point], default: int, sample: Sample, doubt: float) -> int:
+    """The default, unless another is better beyond doubt on a few rows."""
+    present = points[default]
+    gains = [
+        0.0 if point is present else sample.sure_gain(present, point, doubt) for point in points
+    ]
+    return int(np.argmax(gains))

@@ -1,0 +1,155 @@
+"""The solver `ftrl`: follow the proximally regularized leader, for weights that are exactly zero.
+
+There are no means of the weights: a mean of weights that are zero at different times is not zero.
+"""
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.kernels.compile import Kernel
+from hogwild.kernels.views import Clock, Fetching, RowView, Span, Stored, task_of, view
+from hogwild.learn.losses import LOSSES
+from hogwild.learn.penalties import Penalty
+from hogwild.learn.problem import Now
+from hogwild.learn.sample import Sample
+from hogwild.learn.sgd import FETCHED
+from hogwild.learn.solver import Outcome, Solver
+from hogwild.learn.trials import Room, first_rate, power_of_two
+from hogwild.loops.shared import shared_loop
+from hogwild.parallel.memory import Arrays, Wanted
+from hogwild.steps.ftrl import WIDTH, D, Plan, count, finish, ftrl, rate_at
+from hogwild.steps.step import Step
+from hogwild.threads import share_of
+
+# Of the rows, those that hold the column whose rate says how often copies merge. Found on RCV1, a9a
+# and Debian's paths: of much less, merging takes time; of much more, the first epochs are worse
+SHARED = 0.01
+LOOKED_AT = 4096  # rows and values, from which their sizes are seen
+
+
+class Ftrl(Solver):
+    """What FTRL-proximal is made of: its step, and the numbers of each epoch."""
+
+    effort = 4.0
+
+    @property
+    def step(self) -> Step:
+        """The step that loops are compiled for."""
+        return ftrl(self._config.loss_name, self._traits.data.weighted)
+
+    def outcome(self, columns: int, nonzeros: float) -> "Reading":
+        """Weights made of sums."""
+        return Reading(columns)
+
+    def plan(self, since: float, eta0: float) -> Plan:
+        """The numbers of a share of an epoch."""
+        l2, l1 = Penalty.of(self._config.as_dict())
+        intercept = math.sqrt(self._traits.intercept_share)
+        growth = SHARED * self._gradient**2
+        given = eta0, self._gradient, l1, l2, since, growth, intercept, self._traits.parameter
+        plan: Plan = view(Plan, *given)
+        return plan
+
+    @cached_property
+    def _slope(self) -> float:
+        """The usual size of the slope of a row's loss where all weights are zero."""
+        targets, parameter = self._traits.data.view.targets, self._traits.parameter
+        per_row = 1 + self._traits.data.weighted
+        some = _some(targets[::per_row])
+        slopes = [LOSSES[self._config.loss_name].slope(0.0, float(t), parameter) for t in some]
+        return float(np.sqrt(np.mean(np.square(slopes)))) or 1.0
+
+    @cached_property
+    def _gradient(self) -> float:
+        """The usual size of a derivative, there."""
+        values = _some(self._traits.data.view.values).astype(np.float64)
+        return self._slope * float(np.sqrt(np.mean(values**2))) if values.any() else 1.0
+
+    def rate(self, done: int, eta0: float) -> float:
+        """The rate of step number `done`, of a column that many rows share."""
+        return float(rate_at(self.plan(0.0, eta0), float(max(1, done))))
+
+    def reading(self, now: Now) -> Plan:
+        """The numbers of what comes next: all rows done are before it."""
+        return self.plan(float(now.done), now.eta0)
+
+    def start(self, stored: npt.NDArray[np.float32]) -> None:
+        """Writes how rare each column is."""
+        _note_rareness(self._traits.data.view, len(self._traits.data), stored)
+
+    def steady_steps(self, done: int, eta0: float) -> int:
+        """All of an epoch: nothing that a row adds depends on the time."""
+        return len(self._traits.data)
+
+    def kernels(self) -> list[Kernel]:
+        """All that the search for a rate will call."""
+        return [shared_loop(self.step)]
+
+    def find_rate(self, sample: Sample, threads: int) -> float:
+        """A first rate: about the size of weights that change scores by as much as losses want."""
+        length = math.sqrt(sample.mean_square)
+        wanted = self._slope / LOSSES[self._config.loss_name].curvature
+        guess = power_of_two(wanted / length if length else 0.0)
+        return first_rate(sample, self._try_out, guess, threads, self._traits.heads, on_all=True)
+
+    def _try_out(
+        self, rows: RowView, order: npt.NDArray[np.uint32], rate: float, room: Room
+    ) -> list[npt.NDArray[np.float32]]:
+        sums, weights = room.zeros(WIDTH, 1)
+        size = len(order)  # which is that of the rows
+        _note_rareness(rows, size, sums)
+        bias, plan = np.zeros(WIDTH, np.float32), self.plan(0.0, rate)
+        stored = view(Stored, sums, sums, bias, bias, sums[:0])
+        fetching, shape = (
+            view(Fetching, FETCHED, 0, 0),
+            self._traits.heads.shape(self._traits.data.weighted),
+        )
+        task = task_of(rows, order, self._traits.heads.scratch(WIDTH), shape, plan, fetching)
+        shared_loop(self.step)(task, view(Span, 0, size), stored, view(Clock, 0, 1))
+        finish(sums, self.plan(size, rate), view(Span, 0, len(weights)), weights)
+        return [weights]
+
+
+def _note_rareness(rows: RowView, size: int, stored: npt.NDArray[np.float32]) -> None:
+    """Writes, for each column, on how many of the first rows one comes that holds it."""
+    counts = np.zeros(len(stored) // WIDTH, np.uint32)
+    count(rows, view(Span, 0, size), counts)
+    stored[int(D) :: WIDTH] = size / np.maximum(counts, 1)
+
+
+class Reading(Outcome):
+    """The weights that the numbers stored at an epoch's end mean."""
+
+    kept = ("stored", "weights")
+
+    def __init__(self, columns: int) -> None:
+        self._size = columns + 1
+
+    def shared(self) -> Wanted:
+        """The weights, beside what they are made of."""
+        return {"weights": (self._size, np.float32)}
+
+    def kernels(self) -> list[Kernel]:
+        """All that will be called."""
+        return [finish, count]
+
+    def finish(
+        self, shared: Arrays, reading: Any, moments: tuple[int, int] | None, part: int, parts: int
+    ) -> npt.NDArray[np.float64]:
+        """Makes a share of the weights of what is stored."""
+        span = view(Span, *share_of(self._size, parts, part))
+        finish(shared["stored"], reading, span, shared["weights"])
+        return np.zeros(0)
+
+    def name(self, shared: Arrays) -> str:
+        """The name of the array of the weights."""
+        return "weights"
+
+
+def _some(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """A few of them, from everywhere."""
+    return values[:: max(1, len(values) // LOOKED_AT)]

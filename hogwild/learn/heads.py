@@ -1,0 +1,194 @@
+"""How many scores a row has: one, or one for each of K heads; the kernels and shapes for either."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.kernels.compile import Kernel
+from hogwild.kernels.evaluate import POINTS, comparer, evaluator
+from hogwild.kernels.evaluate_heads import heads_comparer, heads_evaluator
+from hogwild.kernels.heads import register_of, width_of
+from hogwild.kernels.targets import WORD
+from hogwild.kernels.vectors import LINE
+from hogwild.kernels.views import Own, RowView, Shape, Span, view
+from hogwild.learn.losses import CLASSES, LABELS, LOSSES
+from hogwild.steps.heads import heads as step_of_heads
+from hogwild.steps.sgd import sgd
+from hogwild.steps.step import Step
+
+Weights = npt.NDArray[np.float32]
+TRIED = 16  # heads, at most, that rates are tried with: the rate depends on the rows, above all
+# K heads at once take as long as K / AT_ONCE one after the other
+AT_ONCE = 8
+
+
+@dataclass(frozen=True)
+class Heads:
+    """One score a row.
+
+    Attributes:
+        loss, kind: the names of the loss and of the kind of targets.
+        count: how many scores a row has.
+        known: how many its targets tell of; more than `count` where some are left out.
+    """
+
+    loss: str
+    kind: str
+    count: int = 1
+    known: int = 1
+
+    @property
+    def width(self) -> int:
+        """Numbers stored for a column."""
+        return 1
+
+    @property
+    def effort(self) -> float:
+        """The time that a non-zero takes, over that with one score."""
+        return max(1.0, self.width / AT_ONCE)
+
+    @property
+    def groups(self) -> int:
+        """Of how many groups of heads each can be learned without the others."""
+        return 1
+
+    def few(self) -> "Heads":
+        """Some of the heads, to try rates with."""
+        return self
+
+    def step(self, schedule: str, weighted: bool) -> Step:
+        """The step of stochastic gradient descent."""
+        return sgd(self.loss, schedule, weighted)
+
+    def shape(self, weighted: bool, groups: tuple[int, int] | None = None) -> Shape:
+        """The shape that kernels take, of all heads or of some groups."""
+        shape: Shape = view(Shape, self.width, 0, self.count, self._words + weighted)
+        return shape
+
+    @property
+    def _words(self) -> int:
+        """Numbers of a row's targets, without its weight."""
+        return 1
+
+    def scratch(self, width: int | None = None) -> Own:
+        """Scratch for one worker whose step stores so many numbers for a column."""
+        width = width or self.width
+        scores, signs = zeros_on_a_line(width), zeros_on_a_line(width)
+        signs[: self.count] = -1
+        arrays = scores, np.zeros(width + 1), np.zeros(width, np.float32), signs
+        own: Own = view(Own, *arrays)
+        return own
+
+    def kernels(self, weighted: bool) -> list[Kernel]:
+        """The evaluator, and what compares weights."""
+        return [evaluator(self.loss, self.kind, weighted), comparer(self.loss, weighted)]
+
+    def evaluate(
+        self, rows: RowView, weighted: bool, span: Span, weights: Weights, parameter: float
+    ) -> npt.NDArray[np.float64]:
+        """The sums over some rows of the losses and of the two errors of the kind of target."""
+        look, _ = self.kernels(weighted)
+        return np.array(look(rows, span, weights, parameter))
+
+    def losses(
+        self,
+        rows: RowView,
+        weighted: bool,
+        span: Span,
+        weights: Sequence[Weights],
+        parameter: float,
+    ) -> npt.NDArray[np.float64]:
+        """The losses of some rows, a line for each of some weights."""
+        points = (*weights, *(POINTS - len(weights)) * [weights[0]])  # the rest is not looked at
+        found = np.empty((len(weights), int(span.end - span.begin)))
+        _, compare = self.kernels(weighted)
+        more = self._more(weighted)
+        compare(
+            rows,
+            span,
+            points,
+            np.uintp(len(weights)),
+            *more[:1],
+            parameter,
+            *more[1:],
+            found.ravel(),
+        )
+        return found
+
+    def _more(self, weighted: bool) -> tuple[Any, ...]:
+        """What kernels for several heads take besides."""
+        return ()
+
+
+class SeveralHeads(Heads):
+    """K scores a row, one for each class or label."""
+
+    @property
+    def width(self) -> int:
+        """Numbers stored for a column."""
+        return width_of(self.count)
+
+    @property
+    def coupled(self) -> bool:
+        """Whether a head's slope depends on the scores of the others."""
+        return LOSSES[self.loss].kinds == (CLASSES,)
+
+    @property
+    def groups(self) -> int:
+        """Of how many groups of heads each can be learned without the others."""
+        return 1 if self.coupled else -(-self.count // register_of(self.width))
+
+    def few(self) -> "Heads":
+        """Some of the heads, to try rates with."""
+        return self if self.coupled else replace(self, count=min(self.count, TRIED))
+
+    def step(self, schedule: str, weighted: bool) -> Step:
+        """The step of stochastic gradient descent."""
+        given = self.loss, self.kind, schedule, weighted
+        return step_of_heads(*given, register_of(self.width))
+
+    def shape(self, weighted: bool, groups: tuple[int, int] | None = None) -> Shape:
+        """The shape that kernels take, of all heads or of some groups."""
+        lanes = 0, self.count
+        if groups is not None and self.groups > 1:
+            lanes = groups[0] * LINE, min(groups[1] * LINE, self.count)
+        shape: Shape = view(Shape, self.width, *lanes, self._words + weighted)
+        return shape
+
+    @property
+    def _words(self) -> int:
+        """Numbers of a row's targets, without its weight."""
+        return -(-self.known // int(WORD)) if self.kind == LABELS else 1
+
+    def kernels(self, weighted: bool) -> list[Kernel]:
+        """The evaluator, and what compares weights."""
+        given = self.loss, self.kind, weighted, register_of(self.width)
+        return [heads_evaluator(*given), heads_comparer(*given)]
+
+    def evaluate(
+        self, rows: RowView, weighted: bool, span: Span, weights: Weights, parameter: float
+    ) -> npt.NDArray[np.float64]:
+        """The sums over some rows of the losses and of the two errors of the kind of target."""
+        look, _ = self.kernels(weighted)
+        shape, own = self._more(weighted)
+        return np.array(look(rows, span, weights, shape, parameter, own))
+
+    def _more(self, weighted: bool) -> tuple[Any, ...]:
+        """What kernels for several heads take besides."""
+        return self.shape(weighted), self.scratch()
+
+
+def heads_of(loss: str, kind: str, count: int) -> Heads:
+    """What a loss and a kind of targets call for, where there are so many labels to score."""
+    several = kind in (CLASSES, LABELS)
+    return (SeveralHeads if several else Heads)(loss, kind, count, count)
+
+
+def zeros_on_a_line(size: int) -> Weights:
+    """Zeros that begin on a cache line, as kernels for several heads take them."""
+    room = np.zeros(size + LINE, np.float32)
+    first = -(room.ctypes.data // 4) % LINE
+    return room[first : first + size]

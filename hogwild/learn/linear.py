@@ -1,0 +1,497 @@
+"""Linear models: score = <w, x> + b, and the objective l2/2 |w|^2 + l1 |w|_1 + mean(loss).
+
+The intercept is not penalized. It learns like a column that holds a typical value of the data.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.config import Config
+from hogwild.data.components import parts_apart
+from hogwild.data.rows import Labels, Rows
+from hogwild.data.statistics import Frequency, largest_columns, sharing
+from hogwild.errors import DataError, OptionError
+from hogwild.kernels.compile import Kernel
+from hogwild.kernels.evaluate import absolute_sum, squared_norm
+from hogwild.kernels.order import shuffle
+from hogwild.kernels.primitives import LINE
+from hogwild.kernels.rows import gather_rows, renumber
+from hogwild.kernels.views import Clock, Fetching, Span, Stored, Task, task_of, view
+from hogwild.learn import column_sizes, fetching, progress
+from hogwild.learn.heads import heads_of, zeros_on_a_line
+from hogwild.learn.losses import LOSSES, SIGNS
+from hogwild.learn.penalties import Penalty
+from hogwild.learn.problem import Arrays, Now, RowProblem, Share, Shown, Sums
+from hogwild.learn.sample import FEW_COLUMNS, Options, Sample
+from hogwild.learn.sets import Set, class_weights, hold_out
+from hogwild.learn.solver import Traits
+from hogwild.learn.solvers import solver_for
+from hogwild.learn.targets import target_for
+from hogwild.loops.shared import shared_loop
+from hogwild.models.heads import HeadsModel
+from hogwild.models.linear import LinearModel
+from hogwild.steps.step import Step
+
+BATCH = 256
+HELD_OUT = "held_out"  # the set that says when to stop
+MANY_WEIGHTS = 1 << 18  # a pass over them takes longer than telling the workers to make it
+CHUNK_NONZEROS = 4_000_000  # some milliseconds of work
+AHEAD = 2, 20  # rows ahead that are fetched into the cache, at least and at most
+# How long rows are is looked up at so many of them. Where the shortest and the longest, but for a
+# tenth at either end, take different numbers of cache lines, as many as the longest take are
+# fetched of each, up to so many
+LENGTHS, MOST_LINES = 1_000, 16
+# How far ahead their weights are, where there are more than caches hold: those of the machine, or
+# of a core where others write to the same weights. Fewer are at hand without being asked for
+NEAR_NONZEROS = 64
+CACHED, CACHED_BY_ONE = 1 << 21, 1 << 18
+TINY = 1e-12  # a rate, where a loop is only timed
+
+
+class LinearProblem(RowProblem):
+    """Training rows (and test rows) and what the workers do with them."""
+
+    work_name = "nonzeros"
+    unit_name = "rows"
+    ours_alone = ("_given", "_sample", "_start", "notes")
+
+    def __init__(
+        self,
+        rows: Rows,
+        test: Rows | None,
+        config: Config,
+        labels: Labels | None = None,
+        validate: Rows | None = None,
+    ) -> None:
+        self.config = config
+        self._penalty = Penalty.of(config.as_dict())
+        if not len(rows):
+            raise DataError(f"{rows.name} has no rows to learn from")
+        self.target = target_for(config, rows, labels)
+        self.heads = heads_of(config.loss_name, self.target.kind, self.target.heads)
+        self.groups = self.heads.groups
+        if config.early_stopping is not None:
+            rows, validate = hold_out(rows, self.target, config.early_stopping, config.seed)
+        self.name = rows.name
+        self.units = len(rows)
+        self.work = rows.nonzeros
+        self.columns = rows.columns
+        self.batch = config.batch or BATCH
+        self.seed = config.seed
+        self.notes: list[str] = []
+        self._given = rows
+        self._sample: Sample | None = None
+        self._sets = {"train": Set.of(rows, self.target, class_weights(config, rows, self.target))}
+        if validate is not None:
+            judged = self._narrowed(validate)
+            weights = class_weights(config, judged, self.target)
+            self._sets[HELD_OUT] = Set.of(judged, self.target, weights)
+            self.judge = f"{HELD_OUT}_loss"
+        if test is not None:
+            self._sets["test"] = Set.of(self._narrowed(test), self.target)
+        self.shown = tuple(
+            Shown(f"{data}_{shown.key}", f"{data.replace('_', ' ')} {shown.title}", shown.form)
+            for shown in self.target.shown
+            for data in dict.fromkeys(["train", *self._sets, "test"])
+        )
+        if config.zeroes:
+            self.shown += (Shown("nonzero_weights", "non-zero", ",d"),)
+        self._mean_length = max(1.0, rows.nonzeros / len(rows))
+        self.chunk = max(1, int(CHUNK_NONZEROS / self._mean_length / self.heads.effort))
+        self._lines = _lines(rows)
+        self._weighted = self._sets["train"].weighted
+        self._parameter = config.loss_value
+        self.curvature = LOSSES[config.loss_name].curvature
+        self._start: Arrays = {}  # what training goes on from, if anything
+        self._at_zero = self._objective_at_zero()
+        self.intercept_share = _intercept_share(rows) if config.intercept else 0.0
+        traits = Traits(self.heads, self._sets["train"], self._parameter, self.intercept_share)
+        self._solver = solver_for(config, traits)
+        self.width = self._solver.step.width or self.heads.width
+        self._outcome = self._solver.outcome(self.columns, self.effort)
+        self.snapshots = self._outcome.snapshots
+
+    def _objective_at_zero(self) -> float:
+        """The objective at zero weights; infinity for a loss that is 0 there and tells nothing."""
+        rows = self._sets["train"].view
+        nothing = rows._replace(ends=rows.begins)  # rows without columns: all scores are 0
+        span, zeros = view(Span, 0, self.units), zeros_on_a_line(self.heads.width)
+        given = nothing, self._weighted, span, zeros, self._parameter
+        total, _, _ = self.heads.evaluate(*given)
+        return float(total) / self.units or math.inf
+
+    def _narrowed(self, test: Rows) -> Rows:
+        if test.columns > self.columns:
+            unseen = int(np.count_nonzero(test.indices >= self.columns))
+            test = test.narrowed(self.columns)
+            self.notes.append(
+                f"{test.name}: {unseen:,} values are in columns that training never saw; "
+                "they are ignored"
+            )
+        return test
+
+    # What the coordinator asks
+
+    def describe(self) -> dict[str, Any]:
+        """The shape of the data, for the record."""
+        return {
+            "name": self.name,
+            "rows": self.units,
+            "columns": self.columns,
+            "nonzeros": self.work,
+            **{data: len(self._sets[data]) for data in self._sets if data == HELD_OUT},
+        }
+
+    def summary(self) -> list[str]:
+        """The data and the objective, a line each, for people."""
+        held = f", and {len(self._sets[HELD_OUT]):,} rows held out" if self.judge else ""
+        return [
+            f"{self.name}: {self.units:,} rows, {self.columns:,} columns, {self.work:,} non-zeros"
+            f"{held}",
+            self.target.summary + f"{self.config.loss_name} loss, {self._penalty}",
+        ]
+
+    @property
+    def model_bytes(self) -> int:
+        """About how large a model file will be."""
+        return 4 * self.columns * self.heads.count
+
+    def check_memory(self, shared: int, available: int) -> None:
+        """Refuses to begin where the weights of all heads, with all copies, do not fit."""
+        needed = 2 * shared  # what is kept and returned takes as much again
+        if self.heads.width > 1 and needed > available:
+            weights, count = 4 * self.size / 1e9, self.heads.count
+            raise DataError(
+                f"{self.name}: {count:,} {self.target.kind} x {self.columns:,} columns are "
+                f"{weights:,.2f} GB of weights, and {needed / 1e9:,.2f} GB with all copies; "
+                f"{available / 1e9:,.2f} GB of memory are available. Take fewer columns (leave out "
+                "rare ones, or hash them), or fewer labels at a time, or average=False; if labels "
+                "are quantities, use the task regression"
+            )
+
+    def sharing(self) -> tuple[bool, str]:
+        """Whether several workers gain by writing to one array of weights, and why."""
+        found = sharing(self._given)
+        return found.pays, found.reason
+
+    @property
+    def effort(self) -> float:
+        """The work of an epoch, in what takes as long as a non-zero does with plain descent."""
+        return self.work * self._solver.effort * self.heads.effort
+
+    def shared(self) -> dict[str, tuple[int, Any]]:
+        """The arrays that all workers share."""
+        stored = {"stored": (self.size, np.float32)}
+        state = {"row_state": (self.units * self.step.state, np.float32)}
+        return stored | state | self._outcome.shared()
+
+    def kernels(self) -> list[Kernel]:
+        """All that training will call besides the loops."""
+        evaluators = [self.heads.kernels(data.weighted)[0] for data in self._sets.values()]
+        always = [shuffle, *dict.fromkeys(evaluators), squared_norm]
+        if self._penalty.l1:
+            always.append(absolute_sum)
+        few, compare = self.heads.few(), self.heads.kernels(self._weighted)[1]
+        trying = [*self._solver.kernels(), few.kernels(self._weighted)[1]]
+        trying = [] if self.config.eta0 else trying
+        sampled = [compare, gather_rows]
+        if self.columns * self.width > FEW_COLUMNS:
+            sampled.append(renumber)
+        needs_sample = self.snapshots or not self.config.eta0
+        return always + self._outcome.kernels() + trying + (sampled if needs_sample else [])
+
+    def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
+        """Writes the weights to begin with into the shared ones: zeros, or what is given."""
+        for name in self.shared():
+            shared[name][:] = 0
+        self._start = _given_state(start) if start else {}
+        if self._start and set(self._start) != set(self._outcome.kept):
+            raise OptionError("l1: what to go on from has another kind of penalty; both or none")
+        for name, array in self._start.items():
+            if len(array) != len(shared[name]):
+                needed, given = (len(some) // self.width - 1 for some in (shared["stored"], array))
+                raise DataError(
+                    f"{self.name} needs {needed:,} weights, and what to go on from has {given:,}"
+                )
+            shared[name][:] = array
+        self._solver.start(shared["stored"])
+
+    @property
+    def step(self) -> Step:
+        """The step that loops are compiled for."""
+        return self._solver.step
+
+    def plan(self, share: Share) -> Any:
+        """The numbers of a share of an epoch, as the step takes them."""
+        return self._solver.plan(share.done, share.eta0)
+
+    def scale(self, now: Now) -> float:
+        """What weights that were stored whole are multiplied by now."""
+        return self._solver.scale(now)
+
+    def rate(self, done: int, eta0: float) -> float:
+        """The rate of step number `done`."""
+        return self._solver.rate(done, eta0)
+
+    def factor(self, epoch: int) -> float:
+        """What the first rate is multiplied by in an epoch (they count from 1)."""
+        return self._solver.factor(epoch)
+
+    def finish(
+        self, shared: Arrays, now: Now, moments: tuple[int, int] | None, part: int, parts: int
+    ) -> npt.NDArray[np.float64]:
+        """Makes a share of the weights whole, and means of sums over snapshots."""
+        return self._outcome.finish(shared, self._solver.reading(now), moments, part, parts)
+
+    @property
+    def finishes_together(self) -> bool:
+        """Whether `finish` is so much work that the workers share it."""
+        return self.size > MANY_WEIGHTS
+
+    def choose(
+        self, shared: Arrays, found: npt.NDArray[np.float64], first: bool, threads: int
+    ) -> None:
+        """Chooses what to take: the weights, or a mean of them."""
+        self._outcome.choose(shared, found, first, self.sample(threads), threads)
+
+    def learned(self, shared: Arrays) -> Arrays:
+        """The weights, with the intercept behind them, that training came to: a view."""
+        return {"weights": shared[self._outcome.name(shared)]}
+
+    def goes_on_from(self, shared: Arrays) -> Arrays:
+        """What is stored, and not a mean of it."""
+        return {name: shared[name] for name in self._outcome.kept}
+
+    def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
+        """Goes back to what training came to and went on from, as it was."""
+        self._outcome.restore(shared, learned, last)
+
+    def state(self, shared: Arrays) -> Arrays:
+        """What training can go on from: copies."""
+        return {name: array.copy() for name, array in self.goes_on_from(shared).items()}
+
+    def taken(self, shared: Arrays) -> str:
+        """Which weights `learned` gives, as a word for the trace."""
+        return self._outcome.word(shared)
+
+    def sets(self) -> list[str]:
+        """The sets of rows to evaluate on."""
+        return list(self._sets)
+
+    def measured(self, shared: Arrays, sums: Sums) -> dict[str, float]:
+        """The objective, and the errors on each set."""
+        found = {"objective": self.online(shared, sums["train"][0] / self.units)}
+        for data, (loss, first, second) in sums.items():
+            weight = self._sets[data].weight
+            if data == HELD_OUT:
+                found[f"{data}_loss"] = float(loss) / weight
+            errors = self.target.measured(float(first) / weight, float(second) / weight)
+            found |= {f"{data}_{name}": error for name, error in errors.items()}
+        found["nonzero_weights"] = int(
+            np.count_nonzero(self.learned(shared)["weights"][: -self.heads.width])
+        )
+        return found
+
+    def online(self, shared: Arrays, mean_loss: float) -> float:
+        """The objective, given the mean loss at the same weights."""
+        weights = self.learned(shared)["weights"][: -self.heads.width]
+        return float(self._penalty.value(weights) + mean_loss)
+
+    def went_wrong(self, objective: float, best: float) -> bool:
+        """Whether an epoch undid too much of what was gained since the start."""
+        if not progress.went_wrong(objective, best, self._at_zero):
+            return False
+        return progress.went_wrong(objective, best, max(self._at_zero, self._at_start))
+
+    def has_risen(self, objective: float, best: float) -> bool:
+        """Whether an objective is above the best one so far, or that of zero weights."""
+        return progress.has_risen(objective, min(best, self._at_zero))
+
+    def learned_nothing(self, objective: float) -> bool:
+        """Whether it is next to that of zero weights, and values are large: else that is best.
+
+        Of numbers nothing is said: they often have little to do with the columns.
+        """
+        if self.target.kind != SIGNS:
+            return False
+        return objective > (1 - progress.LEAST) * self._at_zero and bool(self.hint)
+
+    @cached_property
+    def _at_start(self) -> float:
+        """The objective of what training goes on from; few need it, so it is found when asked."""
+        if not self._start:
+            return self._at_zero
+        arrays: Arrays = {"stored": zeros_on_a_line(self.size), "chosen": np.zeros(1, np.int64)}
+        arrays["stored"][:] = self._start["stored"]
+        parts = [self.evaluate(arrays, "train", part) for part in range(self.parts("train"))]
+        return self.measured(arrays, {"train": np.sum(parts, axis=0)})["objective"]
+
+    @cached_property
+    def _largest(self) -> list[tuple[int, float]]:
+        return largest_columns(self._given, column_sizes.NAMED)
+
+    @property
+    def advice(self) -> str:
+        """To scale the columns, the largest of which are named."""
+        return column_sizes.advice(self._largest, self._given.index_base)
+
+    @property
+    def hint(self) -> str:
+        """The same, where values are large."""
+        return self.advice if column_sizes.are_large(self._largest) else ""
+
+    def model(
+        self, learned: Arrays, about: dict[str, Any], state: Arrays | None = None
+    ) -> LinearModel:
+        """A model of what was learned; it keeps no view of the arrays."""
+        weights = learned["weights"].copy()
+        given = self.target, self.config.loss_name, self._given.index_base, about
+        if self.heads.width > 1:
+            by_column = weights.reshape(-1, self.heads.width)[:, : self.heads.count]
+            return HeadsModel(by_column[:-1].T, by_column[-1], *given, parameter=self._parameter)
+        return LinearModel(weights[:-1], float(weights[-1]), *given, parameter=self._parameter)
+
+    def sample(self, threads: int = 1) -> Sample:
+        """A few of the rows, always the same ones; they are copied when first asked for."""
+        if self._sample is None:
+            given = self.heads, self._parameter, self._penalty, self._weighted, self.seed
+            targets = self._sets["train"].view.targets
+            self._sample = Sample(self._given, targets, Options(*given), threads)
+        return self._sample
+
+    def prepare(self) -> None:
+        """Compiles what training will call, and finds how far ahead rows are fetched."""
+        super().prepare()
+        self._distance  # noqa: B018
+
+    def find_rate(self, threads: int = 1) -> float:
+        """A first rate: the best of some, tried on a few rows."""
+        return self._solver.find_rate(self.sample(threads), threads)
+
+    # What the workers ask
+
+    def task(
+        self,
+        order: npt.NDArray[np.uint32],
+        share: Share,
+        writers: int = 1,
+        groups: tuple[int, int] | None = None,
+    ) -> Task:
+        """What a loop works on: the rows of an order, with scratch of its own."""
+        shape = self.heads.shape(self._weighted, groups)
+        rows, fetching = self._sets["train"].view, self._fetching(writers)
+        return task_of(
+            rows, order, self.heads.scratch(self.width), shape, self.plan(share), fetching
+        )
+
+    def _fetching(self, writers: int) -> Fetching:
+        cached = CACHED if writers == 1 else CACHED_BY_ONE
+        near = int(min(AHEAD[1] // 2, max(1, NEAR_NONZEROS / self._mean_length)))
+        return self._rows_ahead(self._distance, near if self.size > cached else 0)
+
+    def _rows_ahead(self, nonzeros: int, near: int = 0) -> Fetching:
+        least, most = AHEAD
+        ahead = int(min(most, max(least, nonzeros / self._mean_length))) if nonzeros else 0
+        made: Fetching = view(Fetching, ahead, self._lines, near)
+        return made
+
+    @cached_property
+    def _distance(self) -> int:
+        """How many non-zeros ahead rows are fetched, on this machine."""
+        if (
+            self.heads.width > 1
+        ):  # the rows are the least of it; and what is measured is kept for all
+            return fetching.DISTANCES[0]
+        rows, weights = self._sets["train"].view, np.zeros(self.size, np.float32)
+        order = np.empty(self.units, np.uint32)
+        pieces: Iterator[npt.NDArray[np.uint32]] = iter(())
+        bias = np.zeros(self.width, np.float32)
+        stored = view(Stored, weights, weights, bias, bias, weights)
+        shape, plan = self.heads.shape(self._weighted), self._solver.plan(0.0, TINY)
+        size = min(self.units, max(1, int(fetching.PROBED / self._mean_length)))
+
+        def seconds_with(nonzeros: int) -> float:
+            nonlocal pieces
+            piece = next(pieces, None)
+            if piece is None:
+                self.shuffle(order, 0, self.seed)
+                places = range(0, self.units - size + 1, size)  # all are of the same size
+                pieces = iter([order[k : k + size] for k in places])
+                piece = next(pieces)
+            ahead = self._rows_ahead(nonzeros)
+            task = task_of(rows, piece, self.heads.scratch(self.width), shape, plan, ahead)
+            loop, span = shared_loop(self.step), view(Span, 0, len(piece))
+            return fetching.timed(lambda: loop(task, span, stored, view(Clock, 0, 1)))
+
+        return fetching.distance(self._given.nbytes, seconds_with)
+
+    def steady_steps(self, done: int, eta0: float) -> int:
+        """Steps in which the schedule changes little."""
+        return self._solver.steady_steps(done, eta0)
+
+    def shuffle(self, order: npt.NDArray[np.uint32], first: int, seed: int) -> None:
+        """Fills `order` with the rows from `first` on, in a random order."""
+        shuffle(order, first, np.uint64(seed))
+
+    def divide(self, parts: int) -> None:
+        """Finds so many parts of the rows that share no column, or refuses to."""
+        self.separate = parts_apart(self._given, parts)
+
+    @cached_property
+    def frequency(self) -> Frequency:
+        """The columns that some rows hold, the most frequent first."""
+        return self._given.frequency
+
+    def add_snapshot(
+        self,
+        shared: Arrays,
+        late: bool,
+        first: bool,
+        scale: float,
+        groups: tuple[int, int] | None = None,
+    ) -> None:
+        """Adds the weights as they are, or some groups, made whole, to a sum."""
+        some = None if groups is None else self.heads.shape(self._weighted, groups)
+        self._outcome.add(shared, late, first, scale, some)
+
+    def parts(self, data: str) -> int:
+        """In how many parts rows are evaluated."""
+        return -(-len(self._sets[data]) // self.chunk)
+
+    def evaluate(self, shared: Arrays, data: str, part: int) -> npt.NDArray[np.float64]:
+        """The sums over some rows of the losses and of the two errors of the kind of target."""
+        weights, rows = self.learned(shared)["weights"], self._sets[data]
+        span = view(Span, part * self.chunk, min((part + 1) * self.chunk, len(rows)))
+        return self.heads.evaluate(rows.view, rows.weighted, span, weights, self._parameter)
+
+
+def _given_state(start: Arrays) -> Arrays:
+    """The weights of a state; of the first release, which had the intercept in another array."""
+    if "stored" in start:
+        return start
+    return {"stored": np.append(start["weights"], start["intercept"]).astype(np.float32)}
+
+
+def _lines(rows: Rows) -> int:
+    """Cache lines that are to be fetched of each row, whatever its length."""
+    places = np.random.default_rng(0).integers(0, len(rows), LENGTHS)
+    lengths = (rows.ends[places] - rows.begins[places]).astype(np.int64)
+    short, long = np.ceil(np.quantile(lengths, (0.1, 0.9)) / int(LINE)).astype(int)
+    return int(min(long, MOST_LINES)) if long > short else 0
+
+
+def _intercept_share(rows: Rows) -> float:
+    """The intercept's rate over that of the weights.
+
+    Like a column of a typical size in unnormalised data, slower where rows are normed: found on
+    RCV1-shaped rows (0.1 best), on a9a and on binary rows (1 best).
+    """
+    if not rows.nonzeros:
+        return 1.0
+    typical = float(np.median(np.abs(rows.first_values(1 << 16))))
+    return max(1e-6, min(typical, typical**2 * rows.nonzeros / len(rows)))

@@ -1,0 +1,25 @@
+"""Which tasks there are, and which problem and model they make."""
+
+from typing import Any
+
+from hogwild import model_file
+from hogwild.learn.factors import FactorProblem
+from hogwild.learn.linear import LinearProblem
+from hogwild.models.factors import FactorModel
+from hogwild.models.heads import HeadsModel
+from hogwild.models.linear import LinearModel
+from hogwild.paths import PathLike
+
+PROBLEMS: dict[str, Any] = {"linear": LinearProblem, "factors": FactorProblem}  # by family
+MODELS: dict[str, Any] = {model.kind: model for model in (LinearModel, HeadsModel, FactorModel)}
+
+
+def load_model(path: PathLike) -> Any:
+    """Reads a model file. Nothing in it is executed."""
+    about, arrays = model_file.read(path)
+    if about["kind"] not in MODELS:
+        raise model_file.ModelFileError(
+            f"{path} holds a {about['kind']} model, of which this hogwild does not know: install a "
+            "newer one"
+        )
+    return MODELS[about["kind"]].from_file(about, arrays)

@@ -1,0 +1,139 @@
+"""A few rows, on which to try rates and to compare weights, for next to nothing."""
+
+import math
+from collections.abc import Sequence
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.data.rows import Rows
+from hogwild.kernels import rows as row_kernels
+from hogwild.kernels.evaluate import squared_norm
+from hogwild.kernels.views import RowView, Span, view
+from hogwild.learn.heads import Heads, zeros_on_a_line
+from hogwild.learn.penalties import Penalty
+from hogwild.threads import in_shares, side_by_side
+
+NONZEROS = 1_000_000  # about, in the sample
+COMPARED = 8  # one in so many of all rows, at most, is in the sample that weights are compared on
+TRIED = 8000  # rows, at most, to try rates on
+DOUBT = 2.0  # standard errors that a gain on the sample must be to be believed
+FEW_COLUMNS = 1 << 17  # with more, the sample is renumbered to its own columns
+
+
+class Options(NamedTuple):
+    """What a sample must know of the objective."""
+
+    heads: Heads
+    parameter: float
+    penalty: Penalty
+    weighted: bool
+    seed: int
+
+
+class Point(NamedTuple):
+    """What is known of some weights and an intercept: losses of rows, and the weights' length."""
+
+    losses: npt.NDArray[np.float64]
+    squared_norm: float
+
+
+# Weights with the intercept behind them, and the squared length of the weights
+Candidate = tuple[npt.NDArray[np.float32], float]
+Arrays = Sequence[npt.NDArray[np.float32]]
+
+
+class Sample:
+    """A few rows, drawn at random.
+
+    Attributes:
+        rows: the rows with their targets; their columns may be numbered anew.
+        size: how many rows there are.
+        columns: how many columns.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        targets: npt.NDArray[np.float32],
+        options: Options,
+        threads: int = 1,
+    ) -> None:
+        size = len(rows)
+        mean_length = max(1.0, rows.nonzeros / size)
+        self._heads = options.heads
+        most = max(16, int(NONZEROS / mean_length / options.heads.effort**0.5))
+        picker = np.random.default_rng(options.seed)
+        chosen = picker.choice(size, min(size, most), replace=False)
+        indptr, indices, values = rows.gather(chosen.astype(np.uint64), threads)
+        self._options = options
+        self.columns = rows.columns
+        self._used = np.empty(0, np.uint32)  # where the sample is renumbered, its columns
+        if rows.columns * options.heads.width > FEW_COLUMNS:
+            used = _renumbered(indices, rows.columns)
+            self.columns = max(1, len(used))
+            self._used = np.append(used, np.uint32(rows.columns))  # and the intercept
+        taken = targets.reshape(size, -1)[chosen].ravel()
+        self.rows: RowView = view(RowView, indptr[:-1], indptr[1:], indices, values, taken)
+        self.size = len(chosen)
+        share = int(COMPARED * options.heads.effort)
+        self._compared = min(self.size, max(TRIED // COMPARED, size // share))
+
+    def points(self, candidates: Sequence[Candidate], threads: int) -> list[Point]:
+        """What is known of some weights; so many threads find it out side by side."""
+        weights = [some for some, _ in candidates]
+        if len(self._used):
+            weights = side_by_side((partial(self._taken, some) for some in weights), threads)
+        look = partial(self._losses, self._heads, weights)
+        losses_of_each = np.concatenate(in_shares(look, self._compared, threads), axis=1)
+        norms = [norm for _, norm in candidates]
+        return [Point(*point) for point in zip(losses_of_each, norms, strict=True)]
+
+    def _taken(self, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """The weights of the columns that the sample has."""
+        width = self._heads.width
+        taken = zeros_on_a_line(width * len(self._used)).reshape(-1, width)
+        return np.take(weights.reshape(-1, width), self._used, axis=0, out=taken).reshape(-1)
+
+    def _losses(
+        self, heads: Heads, weights: Arrays, begin: int, end: int
+    ) -> npt.NDArray[np.float64]:
+        """The losses of some rows, a line for each of some weights."""
+        options, span = self._options, view(Span, begin, end)
+        return heads.losses(self.rows, options.weighted, span, weights, options.parameter)
+
+    def sure_gain(self, present: Point, other: Point, doubt: float = DOUBT) -> float:
+        """By how much the objective is lower at another point, less what may well be chance."""
+        with np.errstate(all="ignore"):  # where training diverges
+            gains = present.losses - other.losses
+            mean, chance = gains.mean(), doubt * gains.std() / math.sqrt(len(gains))
+        norms = present.squared_norm, other.squared_norm
+        if not math.isfinite(norms[0]) and math.isfinite(norms[1]):
+            return math.inf
+        gain = float(mean) + self._options.penalty.of_squares(norms[0] - norms[1]) - chance
+        return gain if math.isfinite(gain) else -math.inf
+
+    @cached_property
+    def mean_square(self) -> float:
+        """The mean squared length of a row."""
+        return float(squared_norm(self.rows.values)) / self.size
+
+    def objectives(
+        self, heads: Heads, weights: Arrays, begin: int, end: int
+    ) -> npt.NDArray[np.float64]:
+        """The objective of some heads on some rows, for each of some weights."""
+        found = self._losses(heads, weights, begin, end)
+        penalties = [self._options.penalty.value(some[: -heads.width]) for some in weights]
+        with np.errstate(all="ignore"):  # where it diverges
+            objectives: npt.NDArray[np.float64] = found.mean(axis=1) + penalties
+        return objectives
+
+
+def _renumbered(indices: npt.NDArray[np.uint32], columns: int) -> npt.NDArray[np.uint32]:
+    """Renumbers columns to those that occur, which it returns."""
+    words = -(-columns // int(row_kernels.WORD))
+    bits, before = np.zeros(words, np.uint64), np.empty(words, np.uint32)
+    used = np.empty(min(columns, len(indices)), np.uint32)
+    return used[: row_kernels.renumber(indices, bits, before, used)]

@@ -1,0 +1,93 @@
+"""The solver `sgd`: stochastic gradient descent, with a rate that is found on a few rows."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.config import Config
+from hogwild.kernels.compile import Kernel
+from hogwild.kernels.views import Fetching, RowView, Stored, task_of, view
+from hogwild.learn.averages import Averages
+from hogwild.learn.problem import Now
+from hogwild.learn.sample import Sample
+from hogwild.learn.solver import Solver, Traits
+from hogwild.learn.trials import Room, first_rate, power_of_two
+from hogwild.loops.trying import trial_loop
+from hogwild.steps.sgd import Plan
+from hogwild.steps.step import Step
+
+PIECES = 16  # that a trial goes in; the mean is over the ends of the later half of them
+FETCHED = 8  # rows ahead, in a trial
+STEADY = 0.25  # of the weights: what the penalty may take until workers look at each other again
+
+
+class Sgd(Solver):
+    """What stochastic gradient descent is made of: its step, and the numbers of each epoch."""
+
+    def __init__(self, config: Config, traits: Traits) -> None:
+        super().__init__(config, traits)
+        self._l2 = float(config.l2 or 0.0)
+
+    @property
+    def step(self) -> Step:
+        """The step that loops are compiled for."""
+        traits = self._traits
+        return traits.heads.step(str(self._config.schedule), traits.data.weighted)
+
+    def outcome(self, columns: int, nonzeros: float) -> Averages:
+        """The last weights, or means of them."""
+        return Averages(columns, self._traits.heads.width, nonzeros, self._config.average)
+
+    def plan(self, since: float, eta0: float) -> Any:
+        """The numbers of a share of an epoch."""
+        traits = self._traits
+        given = eta0, self._l2, since, traits.intercept_share, traits.parameter
+        return view(Plan, *given)
+
+    def rate(self, done: int, eta0: float) -> float:
+        """The rate of step number `done`."""
+        return float(self.step.reach(self.plan(0.0, eta0), float(max(1, done))))
+
+    def scale(self, now: Now) -> float:
+        """What weights that were stored whole are multiplied by now."""
+        return float(self.step.scale(self.plan(now.since, now.eta0), float(now.done)))
+
+    def factor(self, epoch: int) -> float:
+        """What the first rate is multiplied by in an epoch (they count from 1)."""
+        return self._config.backoff(epoch)
+
+    def steady_steps(self, done: int, eta0: float) -> int:
+        """Steps in which the penalty takes no more than a share STEADY of the weights."""
+        units = len(self._traits.data)
+        taken = self._l2 * self.rate(done + 1, eta0)
+        return int(STEADY / taken) if taken > STEADY / units else units
+
+    def kernels(self) -> list[Kernel]:
+        """All that the search for a rate will call."""
+        return [trial_loop(self.step)]
+
+    def find_rate(self, sample: Sample, threads: int) -> float:
+        """A first rate, by trials that begin at one over the mean squared length of a row."""
+        square = sample.mean_square
+        return first_rate(
+            sample,
+            self._try_out,
+            power_of_two(1 / square if square else 0.0),
+            threads,
+            heads=self._traits.heads.few(),
+        )
+
+    def _try_out(
+        self, rows: RowView, order: npt.NDArray[np.uint32], rate: float, room: Room
+    ) -> list[npt.NDArray[np.float32]]:
+        """Learns a few heads from a few rows at a rate: the last weights, and a mean of them."""
+        heads, weighted = self._traits.heads.few(), self._traits.data.weighted
+        weights, mean = room.zeros(heads.width, heads.width)
+        intercept = np.zeros(heads.width, np.float32)
+        stored = view(Stored, weights, weights, intercept, intercept, weights[:0])
+        fetching = view(Fetching, FETCHED, 0, 0)
+        shape, plan = heads.shape(weighted), self.plan(0.0, rate)
+        task = task_of(rows, order, heads.scratch(), shape, plan, fetching)
+        trial_loop(self.step)(task, stored, PIECES, mean)
+        return [weights, mean]

@@ -1,0 +1,251 @@
+"""What labels are to a model: how they become numbers, and what scores say of them."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.config import TASKS, Config
+from hogwild.data.labels import LabelSets
+from hogwild.data.rows import Labels, Rows, checked_labels
+from hogwild.errors import DataError
+from hogwild.kernels.targets import WORD
+from hogwild.learn.heads_metrics import CLASSES_METRICS, LABELS_METRICS
+from hogwild.learn.losses import CLASSES, COUNTS, LABELS, LOSSES, NUMBERS, SIGNS
+from hogwild.learn.metrics import CLASS_METRICS, NUMBER_METRICS, Metric
+from hogwild.learn.problem import Shown
+
+Floats = npt.NDArray[np.float64]
+
+
+class Target(ABC):
+    """A kind of target.
+
+    Attributes:
+        name: what model files call it.
+        kind: what losses and kernels call it.
+        heads: how many scores a row gets.
+        labels: what the target of a row may be, where it is one of a few.
+        shown: the numbers that people are shown after every epoch, without the data's name.
+        summary: what people are told of it, before the loss.
+        metrics: functions of scores, targets, sample weights and the loss.
+    """
+
+    name: str
+    kind: str
+    heads = 1
+    labels: tuple[Any, ...] = ()
+    summary = ""  # what people are told of it, before the loss
+    shown: tuple[Shown, ...]
+    metrics: dict[str, Metric]
+
+    @abstractmethod
+    def of(self, rows: Rows) -> npt.NDArray[np.float32]:
+        """The targets of rows, as kernels take them."""
+
+    def known(self, rows: Rows) -> npt.NDArray[Any]:
+        """What metrics take as targets."""
+        return self.of(rows).astype(np.float64)
+
+    @abstractmethod
+    def measured(self, first: float, second: float) -> dict[str, float]:
+        """The numbers that are shown, given the means of the two errors that kernels sum up."""
+
+    @abstractmethod
+    def predicted(self, scores: npt.NDArray[Any], loss: str) -> npt.NDArray[Any]:
+        """What scores say, in the terms of the labels."""
+
+    def chosen(self, scores: npt.NDArray[Any]) -> list[tuple[int, ...]]:
+        """For each row, the numbers of the labels that scores say it has."""
+        raise NotImplementedError(f"{self.name} are not labels")
+
+    def about(self) -> dict[str, Any]:
+        """What a model file must say of it."""
+        return {"target": self.name}
+
+
+class TwoClasses(Target):
+    """One of two labels: -1 for the first, 1 for the second."""
+
+    name = kind = SIGNS
+    shown = (Shown("error", "err", "percent"),)
+    metrics = CLASS_METRICS
+
+    def __init__(self, labels: Labels) -> None:
+        self.labels = checked_labels(labels)
+
+    def of(self, rows: Rows) -> npt.NDArray[np.float32]:
+        """-1 or 1; other labels are refused."""
+        return rows.targets(self.labels)
+
+    def measured(self, first: float, second: float) -> dict[str, float]:
+        """The share of the rows on the wrong side."""
+        return {"error": first}
+
+    def predicted(self, scores: npt.NDArray[Any], loss: str) -> npt.NDArray[Any]:
+        """The second label where a score is positive, else the first."""
+        return np.asarray(self.labels)[(scores > 0).astype(np.intp)]
+
+    def chosen(self, scores: npt.NDArray[Any]) -> list[tuple[int, ...]]:
+        """The second label where a score is positive, else the first."""
+        return [(int(positive),) for positive in scores > 0]
+
+    def about(self) -> dict[str, Any]:
+        """What a model file must say of it."""
+        return super().about() | {"labels": list(self.labels)}
+
+
+class Classes(Target):
+    """One of several labels: its number."""
+
+    name = kind = CLASSES
+    shown: tuple[Shown, ...] = (Shown("error", "err", "percent"),)
+    metrics = CLASSES_METRICS
+
+    def __init__(self, labels: Labels) -> None:
+        self.labels = checked_labels(labels)
+        self.heads = len(self.labels)
+        self.summary = f"{self.heads:,} classes, "
+
+    def of(self, rows: Rows) -> npt.NDArray[np.float32]:
+        """The numbers of the labels; others are refused."""
+        return rows.classes(self.labels)
+
+    def known(self, rows: Rows) -> npt.NDArray[Any]:
+        """What metrics take as targets: the numbers of the labels."""
+        return self.of(rows).astype(np.intp)
+
+    def measured(self, first: float, second: float) -> dict[str, float]:
+        """The share of the rows with a wrong label."""
+        return {"error": first}
+
+    def predicted(self, scores: npt.NDArray[Any], loss: str) -> npt.NDArray[Any]:
+        """The label with the highest score."""
+        chosen: npt.NDArray[Any] = np.asarray(self.labels)[scores.argmax(axis=1)]
+        return chosen
+
+    def chosen(self, scores: npt.NDArray[Any]) -> list[tuple[int, ...]]:
+        """The label with the highest score."""
+        return [(number,) for number in scores.argmax(axis=1).tolist()]
+
+    def about(self) -> dict[str, Any]:
+        """What a model file must say of it."""
+        return super().about() | {"labels": list(self.labels)}
+
+
+class SeveralLabels(Classes):
+    """Any number of labels a row: a bit for each."""
+
+    name = kind = LABELS
+    shown = (Shown("hamming_loss", "Hamming", "percent"), Shown("subset", "any err", "percent"))
+    metrics = LABELS_METRICS
+
+    def __init__(self, labels: Labels) -> None:
+        self.labels = tuple(labels)
+        self.heads = len(self.labels)
+        self.summary = f"{self.heads:,} labels, "
+        if not self.labels:
+            raise DataError("no row has a label; training needs one at least")
+
+    def of(self, rows: Rows) -> npt.NDArray[np.float32]:
+        """Bitmaps of the labels, 32 to a number; other labels are refused."""
+        words = -(-self.heads // int(WORD))
+        numbers = _sets(rows).numbered(self.labels, rows.name)
+        bitmaps = np.zeros(len(rows) * words, np.uint32)
+        place = _sets(rows).rows * words + numbers // int(WORD)
+        np.bitwise_or.at(bitmaps, place, np.uint32(1) << (numbers % int(WORD)).astype(np.uint32))
+        return bitmaps.view(np.float32).reshape(-1, words)
+
+    def known(self, rows: Rows) -> npt.NDArray[Any]:
+        """What metrics take as targets: whether each row has each label."""
+        found = np.zeros((len(rows), self.heads), bool)
+        found[_sets(rows).rows, _sets(rows).numbered(self.labels, rows.name)] = True
+        return found
+
+    def measured(self, first: float, second: float) -> dict[str, float]:
+        """The share of wrong labels, and of rows with any."""
+        return {"hamming_loss": first, "subset": second}
+
+    def predicted(self, scores: npt.NDArray[Any], loss: str) -> npt.NDArray[Any]:
+        """A matrix with 1 where a score is positive: the row has the label of that column."""
+        return (scores > 0).astype(np.int8)
+
+    def chosen(self, scores: npt.NDArray[Any]) -> list[tuple[int, ...]]:
+        """The labels with positive scores."""
+        return [tuple(np.flatnonzero(row).tolist()) for row in scores > 0]
+
+
+class Numbers(Target):
+    """A number, which the score is to come near."""
+
+    name = kind = NUMBERS
+    shown = (Shown("rmse", "RMSE", ".4g"),)
+    metrics = NUMBER_METRICS
+
+    def of(self, rows: Rows) -> npt.NDArray[np.float32]:
+        """The labels themselves."""
+        return rows.numbers()
+
+    def measured(self, first: float, second: float) -> dict[str, float]:
+        """The root of the mean squared error."""
+        return {"rmse": float(np.sqrt(first))}
+
+    def predicted(self, scores: npt.NDArray[Any], loss: str) -> npt.NDArray[Any]:
+        """The expected value."""
+        mean = LOSSES[loss].mean
+        return scores if mean is None else np.asarray(mean(scores))
+
+
+class Counts(Numbers):
+    """A number that is not negative: how often something happens."""
+
+    name = kind = COUNTS
+
+    def of(self, rows: Rows) -> npt.NDArray[np.float32]:
+        """The labels themselves; negative ones are refused."""
+        numbers = super().of(rows)
+        if np.any(numbers < 0):
+            row = int(np.argmax(numbers < 0))
+            raise DataError(
+                f"{rows.name}: row {row + 1} has the target {numbers[row]:g}; the loss poisson "
+                "needs targets that are not negative: use another loss, such as squared"
+            )
+        return numbers
+
+
+def _sets(rows: Rows) -> LabelSets:
+    """The labels of rows; single ones are sets of one."""
+    if rows.y is None:
+        raise DataError(f"{rows.name} has no labels")
+    if isinstance(rows.y, LabelSets):
+        return rows.y
+    names, numbers = np.unique(rows.y, return_inverse=True)
+    return LabelSets(np.arange(len(rows) + 1), numbers, names)
+
+
+def target_for(config: Config, rows: Rows, labels: Labels | None) -> Target:
+    """The kind of target that the task, the loss and the labels call for."""
+    kinds = set(TASKS[config.task].kinds) & {*LOSSES[config.loss_name].kinds, CLASSES}
+    if CLASSES not in kinds:
+        return Counts() if LOSSES[config.loss_name].kinds == (COUNTS,) else Numbers()
+    known = tuple(labels or rows.labels)
+    if isinstance(rows.y, LabelSets):
+        if SIGNS not in LOSSES[config.loss_name].kinds:
+            raise DataError(
+                f"{rows.name} has several labels in a row, of which softmax chooses one: use the "
+                "task svm or logistic"
+            )
+        return SeveralLabels(known)
+    if len(known) == 2 and SIGNS in LOSSES[config.loss_name].kinds:
+        return TwoClasses(known)
+    return Classes(known)
+
+
+def target_from(about: dict[str, Any]) -> Target:
+    """The target that a model file tells of; in the first release there were only two classes."""
+    name = about.get("target", SIGNS)
+    kinds = {kind.name: kind for kind in (TwoClasses, Classes, SeveralLabels)}
+    if name in kinds:
+        return kinds[name](tuple(about["labels"]))
+    return {kind.name: kind for kind in (Numbers, Counts)}[name]()

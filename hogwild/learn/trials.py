@@ -1,0 +1,77 @@
+"""The search for a first rate, for any solver: it learns from a few rows at some rates."""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from threading import local
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.kernels.views import RowView
+from hogwild.learn.heads import Heads, zeros_on_a_line
+from hogwild.learn.rate_search import best_rate
+from hogwild.learn.sample import TRIED, Sample
+
+Floats = npt.NDArray[np.float32]
+
+
+class Room(local):
+    """Arrays of one thread, used again: memory that is new takes longest of all."""
+
+    def __init__(self, columns: int) -> None:
+        self._size = columns + 1
+        self._arrays: dict[tuple[int, ...], list[Floats]] = {}
+
+    def zeros(self, *widths: int) -> list[Floats]:
+        """An array for each width: so many zeros for each column, and for the intercept."""
+        if widths not in self._arrays:
+            self._arrays[widths] = [zeros_on_a_line(width * self._size) for width in widths]
+        for array in self._arrays[widths]:
+            array[:] = 0
+        return self._arrays[widths]
+
+
+# Learns from the rows of an order at a rate. The weights, with the intercept behind them, that may
+# be what is taken in the end
+Trial = Callable[[RowView, npt.NDArray[np.uint32], float, Room], Sequence[Floats]]
+
+
+def first_rate(
+    sample: Sample,
+    trial: Trial,
+    guess: float,
+    threads: int,
+    heads: Heads,
+    on_all: bool = False,
+) -> float:
+    """The best of some rates: learned with on one half of the sample, and judged on the other.
+
+    `on_all`: judged on both halves, for a solver that takes no mean of its weights. In many epochs
+    it comes closer to the rows than a trial does, at a rate that for one pass is too large.
+    """
+    # The fewer rows, the less they may say against the guess
+    most = max(4.0, sample.size / 32)
+    objective = partial(_objective_after, sample, trial, Room(sample.columns), heads, on_all)
+    return best_rate(objective, guess, most, threads)
+
+
+def power_of_two(wanted: float) -> float:
+    """The nearest one; 1 for 0, where nothing is known."""
+    return 2.0 ** round(math.log2(wanted)) if wanted else 1.0
+
+
+def _objective_after(
+    sample: Sample, trial: Trial, room: Room, heads: Heads, on_all: bool, rate: float
+) -> float:
+    """The objective on the one half or on both, after learning from the other at this rate.
+
+    It is that of the last weights or of their mean, whichever is lower: on noisy data the last
+    ones alone would call for next to no learning.
+    """
+    size = min(sample.size, TRIED)
+    # With very few rows, the same ones must do for both
+    count, judged = (size // 2, size // 2) if size >= 16 else (size, 0)
+    weights = trial(sample.rows, np.arange(count, dtype=np.uint32), rate, room)
+    objectives = sample.objectives(heads, weights, 0 if on_all else judged, size)
+    return min(value if math.isfinite(value) else math.inf for value in objectives.tolist())

@@ -1,0 +1,1 @@
+"""What training came to: models that predict, evaluate and recommend."""

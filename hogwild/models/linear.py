@@ -1,0 +1,197 @@
+"""A trained linear model: what it says of new rows, and how good that is."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild import model_file
+from hogwild.data.rows import Labels, Rows, check_same_base
+from hogwild.errors import DataError, HogwildError, HogwildWarning
+from hogwild.kernels import evaluate as kernels
+from hogwild.kernels.views import Span, view
+from hogwild.learn.losses import LOSSES
+from hogwild.learn.penalties import Penalty
+from hogwild.learn.sets import Set
+from hogwild.learn.targets import Target, TwoClasses, target_from
+from hogwild.paths import PathLike
+
+SPARSE = 2  # times as many weights as are not zero, and a file has their columns beside them
+
+
+class LinearModel:
+    """A trained linear model.
+
+    Attributes:
+        weights: one float32 per column.
+        intercept: a float; 0 if none was learned.
+        target: what scores mean.
+        labels: the negative and the positive label, as they stood in the training data; empty for
+            a regression.
+        loss: the name of the loss it was trained for.
+        index_base: the number that the training file gave to the first column: 0, 1, or None where
+            there was no text file.
+        about: the options of the training and a summary of its trace.
+    """
+
+    kind = "linear"
+
+    def __init__(
+        self,
+        weights: npt.NDArray[np.float32],
+        intercept: float,
+        target: Target | Labels,
+        loss: str,
+        index_base: int | None = None,
+        about: dict[str, Any] | None = None,
+        *,
+        parameter: float = 0.0,
+    ) -> None:
+        self.weights = np.require(weights, np.float32, ["C", "A"])
+        self.intercept = float(intercept)
+        self.target = target if isinstance(target, Target) else TwoClasses(target)
+        self.loss = loss
+        self.parameter = parameter
+        self.index_base = index_base
+        self.about = about or {}
+
+    @property
+    def columns(self) -> int:
+        """How many columns it has weights for."""
+        return len(self.weights)
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """The labels, where the target is one of a few."""
+        return self.target.labels
+
+    @property
+    def penalty(self) -> Penalty:
+        """The penalty that it was trained with."""
+        return Penalty.of(self.about.get("options", {}))
+
+    def __repr__(self) -> str:
+        labels = f", labels {self.labels}" if self.labels else ""
+        return f"<LinearModel {self.loss}, {len(self.weights):,} columns{labels}>"
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
+        """The score of each row: positive for the second label. X as for `hogwild.Rows`."""
+        rows = self._fitting(X)
+        out = np.empty(len(rows), np.float32)
+        kernels.scores(
+            *(rows.begins, rows.ends, rows.indices, rows.values),
+            *(self.weights, np.float32(self.intercept), out),
+        )
+        return out
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The label of each row, as the labels stood in the training data; or its number."""
+        return self.target.predicted(self.decision_function(X), self.loss)
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """The probability of each label (two columns), for losses that give one."""
+        odds = self._check_odds()
+        positive = odds(self.decision_function(X).astype(np.float64))
+        return np.column_stack([1 - positive, positive])
+
+    def _check_odds(self) -> Any:
+        odds = LOSSES[self.loss].probability
+        if odds is None:
+            able = ", ".join(name for name, loss in LOSSES.items() if loss.probability)
+            raise HogwildError(
+                f"the loss {self.loss} gives scores, not probabilities; train with one of: {able}"
+            )
+        return odds
+
+    def evaluate(self, X: Any, y: Any = None) -> dict[str, Any]:
+        """Objective, mean loss, and the metrics of the kind of target, on labelled rows."""
+        rows = X if isinstance(X, Rows) and y is None else Rows(X, y)
+        if not len(rows):
+            raise DataError(f"{rows.name} has no rows to evaluate on")
+        scores = self.decision_function(rows)
+        known = rows.narrowed(self.columns) if rows.columns > self.columns else rows
+        data = Set.of(known, self.target)
+        loss, penalty = self._losses(data)
+        mean = loss / data.weight
+        objective = penalty + mean
+        counted = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
+        scores = scores if self.target.heads > 1 else scores.astype(np.float64)
+        given = scores, self.target.known(rows), counted.astype(np.float64), self.loss
+        found = {name: metric(*given) for name, metric in self.target.metrics.items()}
+        return {"rows": len(rows), "objective": objective, "loss": mean, **found}
+
+    def _losses(self, data: Set) -> tuple[float, float]:
+        """The sum of the losses of rows, and the penalty."""
+        weights: npt.NDArray[Any] = np.append(self.weights, np.float32(self.intercept))
+        look = kernels.evaluator(self.loss, self.target.kind, data.weighted)
+        loss, _, _ = look(data.view, view(Span, 0, len(data)), weights, self.parameter)
+        return loss, self.penalty.value(self.weights)
+
+    def _arrays(self) -> tuple[Any, model_file.Arrays]:
+        """What a model file holds: the intercept, if it is one number, and arrays."""
+        nonzero = np.flatnonzero(self.weights.view(np.uint32))
+        if SPARSE * len(nonzero) >= len(self.weights):
+            return self.intercept, {"weights": self.weights}
+        indices = nonzero.astype(np.uint32)
+        return self.intercept, {"values": self.weights[nonzero], "indices": indices}
+
+    def save(self, path: PathLike) -> None:
+        """Writes the model to one file; `hogwild.load_model` reads it back bit for bit."""
+        intercept, arrays = self._arrays()
+        about = {
+            "kind": self.kind,
+            "intercept": intercept,
+            "loss": self.loss,
+            "parameter": self.parameter,
+            "index_base": self.index_base,
+            "about": self.about,
+        } | self.target.about()
+        sparse = "indices" in arrays
+        if sparse:
+            about["columns"] = len(self.weights)
+        model_file.write(path, about, arrays, version=2 if sparse else 1)
+
+    @classmethod
+    def from_file(cls, about: dict[str, Any], arrays: model_file.Arrays) -> "LinearModel":
+        """The model that `save` wrote."""
+        return cls(
+            _weights_of(about, arrays),
+            about["intercept"],
+            target_from(about),
+            about["loss"],
+            about["index_base"],
+            about["about"],
+            parameter=about.get("parameter", 0.0),
+        )
+
+    def _fitting(self, X: Any) -> Rows:
+        """X as rows, with a word about columns that the model does not have."""
+        columns = self.columns
+        if not isinstance(X, Rows):
+            rows = Rows(X)
+            if rows.columns != columns:
+                raise DataError(
+                    f"the data has {rows.columns:,} columns and the model {columns:,}: "
+                    "both must come from the same columns in the same order"
+                )
+            return rows
+        check_same_base(X, self.index_base, "the training data")
+        if X.columns > columns:
+            unseen = int(np.count_nonzero(X.indices >= columns))
+            warnings.warn(
+                f"{X.name}: {unseen:,} values are in columns that the model never saw; "
+                "they are ignored",
+                HogwildWarning,
+                stacklevel=3,
+            )
+        return X
+
+
+def _weights_of(about: dict[str, Any], arrays: model_file.Arrays) -> npt.NDArray[np.float32]:
+    """All weights, of which a file may have only those that are not zero."""
+    if "weights" in arrays:
+        return arrays["weights"]
+    weights = np.zeros(about["columns"], np.float32)
+    weights[arrays["indices"]] = arrays["values"]
+    return weights

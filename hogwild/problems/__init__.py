@@ -1,1 +1,0 @@
-"""What is learned: losses, schedules, models. Nothing here knows of processes."""

@@ -1,0 +1,100 @@
+"""Everything that is allowed is accepted, and everything that is not is refused by name."""
+
+import itertools
+
+import pytest
+
+from hogwild.config import TASKS, Config, loss_names, schedule_names, strategy_names
+from hogwild.learn.losses import LOSSES
+from hogwild.learn.needs import NEEDS, unmet
+from hogwild.loops.strategies import AUTO, STRATEGIES
+
+# For each need, options that have not what it takes, and options that have
+CASES = {
+    "target": ({"target": 1.0, "objective_every": 0}, {"target": 1.0, "objective_every": 2}),
+    "early_stopping": (
+        {"early_stopping": 0.1, "objective_every": 2},
+        {"early_stopping": 0.1, "objective_every": 1},
+    ),
+    "beta": ({"beta": 0.5}, {"beta": 0.5, "schedule": "backoff"}),
+    "schedule": ({"l1": 1e-3, "schedule": "inverse"}, {"l1": 1e-3}),
+    "strategy": ({"l1": 1e-3, "strategy": "mixed"}, {"l1": 1e-3, "strategy": "combine"}),
+    "batch": ({"batch": 64}, {"batch": 64, "strategy": "minibatch"}),
+    "deterministic": (
+        {"deterministic": True, "strategy": "hogwild"},
+        {"deterministic": True, "strategy": "ordered"},
+    ),
+    "epsilon": (
+        {"task": "regression", "epsilon": 0.2},
+        {"task": "regression", "epsilon": 0.2, "loss": "huber"},
+    ),
+    "quantile": (
+        {"task": "regression", "quantile": 0.2},
+        {"task": "regression", "quantile": 0.2, "loss": "quantile"},
+    ),
+    "class_weight": (
+        {"task": "regression", "class_weight": "balanced"},
+        {"task": "logistic", "class_weight": "balanced"},
+    ),
+    "biases": (
+        {"task": "mf", "loss": "kl", "biases": True},
+        {"task": "mf", "loss": "squared", "biases": True},
+    ),
+    "bias_l2": (
+        {"task": "mf", "biases": False, "bias_l2": 0.1},
+        {"task": "mf", "bias_l2": 0.1},
+    ),
+}
+
+
+def test_there_is_a_case_for_each_need():
+    assert set(CASES) == {need.option for need in NEEDS}
+
+
+@pytest.mark.parametrize("option", CASES)
+def test_what_is_needed_is_named(option):
+    lacking, having = (Config(**options) for options in CASES[option])
+    (complaint,) = unmet(lacking)
+    assert complaint.startswith(f"{option}: it needs ")
+    assert lacking.problems() == [complaint]
+    assert having.problems() == []
+
+
+def test_a_batch_is_a_multiple_of_8():
+    found = unmet(Config(batch=65, strategy="minibatch"))
+    assert found == ["batch: it needs a multiple of 8"]
+
+
+def combinations():
+    for task in TASKS:
+        yield from itertools.product(
+            [task], loss_names(), schedule_names(), strategy_names(), [False, True]
+        )
+
+
+def test_every_combination_is_accepted_or_refused_for_what_it_lacks():
+    """All tasks with all losses, schedules and strategies that any task has."""
+    accepted = 0
+    for task, loss, schedule, strategy, deterministic in combinations():
+        options = {"loss": loss, "schedule": schedule, "strategy": strategy}
+        config = Config(task=task, deterministic=deterministic, **options)
+        problems = config.problems()
+        expected = [
+            name
+            for name, able in (
+                ("loss", loss_names(task)),
+                ("schedule", schedule_names(task)),
+                ("strategy", strategy_names(task)),
+            )
+            if options[name] not in able
+        ]
+        if not expected and schedule == "adaptive" and task != "mf":
+            expected = ["schedule"]
+        elif not expected and deterministic:
+            known = strategy == AUTO or STRATEGIES[strategy].deterministic
+            expected = [] if known else ["deterministic"]
+        found = [problem.split(":")[0] for problem in problems]
+        assert found[: len(expected)] == expected, (config, problems)
+        assert bool(found) == bool(expected)
+        accepted += not problems
+    assert accepted > len(LOSSES)
