@@ -139,9 +139,8 @@ class Table:
         first = f"comparing {what} by the {self._about['metric']} on {by}"
         if not options:
             first = f"cross-validation: {by}, each judged by a model that did not learn from it"
-        width = CELL_OF_FOLDS if folds else CELL
         titles = [f"{name:>{CELL}}" for name in options or ["fold"]]
-        titles += [f"{title:>{width if options else CELL}}" for title in self._shown]
+        titles += [f"{name:>{self._room(name)}}" for name in self._shown]
         return f"{first}\n{''.join(titles)}{'epochs':>{CELL}}"
 
     def lines(self, row: Row) -> list[str]:
@@ -158,13 +157,17 @@ class Table:
         return [*folds, mean, f"{'spread':>{CELL}}{self._plain(spread)}"]
 
     def _plain(self, row: Row) -> str:
-        return "".join(f"{_short(row.get(name)):>{CELL}}" for name in self._shown)
+        return "".join(f"{_short(row.get(name)):>{self._room(name)}}" for name in self._shown)
+
+    def _room(self, name: str) -> int:
+        of_folds = self._about["folds"] and self._about["options"]
+        return max(CELL_OF_FOLDS if of_folds else CELL, len(name) + 2)
 
     def _cell(self, row: Row, name: str) -> str:
         if not self._about["folds"]:
-            return f"{_short(row.get(name)):>{CELL}}"
+            return f"{_short(row.get(name)):>{self._room(name)}}"
         text = f"{_short(row.get(name))} +- {_short(row.get(f'{name}_std'), '.2g')}"
-        return f"{text:>{CELL_OF_FOLDS}}"
+        return f"{text:>{self._room(name)}}"
 
 
 def _epochs(row: Row) -> str:

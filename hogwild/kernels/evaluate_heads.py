@@ -34,7 +34,7 @@ def _scoring(register: int) -> Any:
 @cache
 def _loss_of(loss: str, kind: str) -> Any:
     """(rows, row, shape, own, parameter) -> the loss, given the scores; the signs are marked."""
-    value = LOSSES[loss].value
+    value, _ = LOSSES[loss].of_heads
     if LOSSES[loss].kinds == (CLASSES,):
 
         @inline

@@ -53,6 +53,8 @@ class Loss:
         parameter: the number that it depends on, if any.
         probability: of scores, the probability of the class +1, if it gives one.
         mean: of scores, the expected value of the target, where that is not the score.
+        for_many: value and slope for many scores at once, of which LLVM makes vector instructions;
+            None where it does so of the others.
         add: adds a value to a sum that is kept as two numbers, ``total + log(product)``: of values
             that are logarithms, one logarithm is then taken for hundreds of them.
     """
@@ -65,12 +67,18 @@ class Loss:
     parameter: Parameter | None = None
     probability: Callable[[Any], Any] | None = None
     mean: Callable[[Any], Any] | None = None
+    for_many: tuple[Scalar, Scalar] | None = None
     add: Callable[..., Any] | None = None
 
     @property
     def default(self) -> float:
         """The value of the parameter where none is given; 0 where there is none."""
         return self.parameter.default if self.parameter else 0.0
+
+    @property
+    def of_heads(self) -> tuple[Scalar, Scalar]:
+        """Value and slope, where a row has several scores."""
+        return self.for_many or (self.value, self.slope)
 
 
 @inline
@@ -93,18 +101,22 @@ def squared_hinge_slope(score: float, target: float, parameter: float) -> float:
     return -2.0 * target * max(0.0, 1.0 - target * score)
 
 
-@inline
-def logistic(score: float, target: float, parameter: float) -> float:
-    margin = target * score
-    return max(0.0, -margin) + log1p(exp(-abs(margin)))
+def _logistic(exp_of: Any, log1p_of: Any) -> tuple[Scalar, Scalar]:
+    """Value and slope, made of these functions."""
 
+    @inline
+    def logistic(score: float, target: float, parameter: float) -> Any:
+        margin = target * score
+        return max(0.0, -margin) + log1p_of(exp_of(-abs(margin)))
 
-@inline
-def logistic_slope(score: float, target: float, parameter: float) -> float:
-    # -target / (1 + exp(z)), written so that exp cannot overflow
-    margin = target * score
-    small = exp(-abs(margin))
-    return -target * (small if margin > 0.0 else 1.0) / (1.0 + small)
+    @inline
+    def logistic_slope(score: float, target: float, parameter: float) -> Any:
+        # -target / (1 + exp(z)), written so that exp cannot overflow
+        margin = target * score
+        small = exp_of(-abs(margin))
+        return -target * (small if margin > 0.0 else 1.0) / (1.0 + small)
+
+    return logistic, logistic_slope
 
 
 @inline
@@ -113,7 +125,7 @@ def add_logistic(sums: Any, score: float, target: float, parameter: float) -> An
     total, product = sums
     margin = target * score
     total += max(0.0, -margin)
-    product *= 1.0 + exp(-abs(margin))
+    product *= 1.0 + math.exp(-abs(margin))
     if product > LARGE:
         return total + math.log(product), 1.0
     return total, product
@@ -258,11 +270,11 @@ LOSSES: dict[str, Loss] = {
     "squared_hinge": Loss("max(0, 1 - z)^2", squared_hinge, squared_hinge_slope, curvature=2.0),
     "logistic": Loss(
         "log(1 + exp(-z))",
-        logistic,
-        logistic_slope,
+        *_logistic(math.exp, math.log1p),
         curvature=0.25,
         probability=_sigmoid,
         add=add_logistic,
+        for_many=_logistic(exp, log1p),
     ),
     "squared": Loss("d^2 / 2", squared, squared_slope, (SIGNS, NUMBERS, COUNTS)),
     "modified_huber": Loss(
@@ -275,8 +287,7 @@ LOSSES: dict[str, Loss] = {
     "exponential": Loss("exp(-z), straight below z = -50", exponential, exponential_slope),
     "cross_entropy": Loss(
         "log(1 + exp(-z)), z = score of the class - log(sum of exp(scores of the others))",
-        logistic,
-        logistic_slope,
+        *_logistic(math.exp, math.log1p),
         (CLASSES,),
         curvature=0.5,
         probability=_softmax,

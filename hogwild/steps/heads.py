@@ -45,7 +45,7 @@ def _against(loss: str, kind: str, scale_of: Any, weighted: bool, register: int)
 
     Sums of losses are kept for each register, too: which worker has which does not change them.
     """
-    value, slope = LOSSES[loss].value, LOSSES[loss].slope
+    value, slope = LOSSES[loss].of_heads
     score, row_weight = scorer(register), weight_of(weighted)
     mark = mark_class if kind == CLASSES else mark_labels
 

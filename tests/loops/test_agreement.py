@@ -33,7 +33,7 @@ def serial(articles):
     return hogwild.train(articles, workers=1, epochs=EPOCHS, tol=0)
 
 
-@pytest.mark.parametrize("strategy", ROWS)
+@pytest.mark.parametrize("strategy", [name for name in ROWS if name != "heads"])
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("workers", [2, 3])
 def test_the_objective_is_that_of_one_worker(articles, serial, workers, backend, strategy):

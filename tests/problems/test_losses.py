@@ -7,11 +7,12 @@ import pytest
 from numba import types
 
 from hogwild.kernels.compile import Kernel, kernel
+from hogwild.problems import losses
 from hogwild.problems.losses import (
+    CLASSES,
     COUNTS,
     FACTOR_LOSSES,
     FAINTEST,
-    LOSSES,
     NUMBERS,
     SIGNS,
     adder,
@@ -22,6 +23,8 @@ from hogwild.problems.losses import (
 )
 from tests import reference, reference_factors
 
+# Those of one score
+LOSSES = {name: loss for name, loss in losses.LOSSES.items() if loss.kinds != (CLASSES,)}
 TARGETS = {SIGNS: (-1.0, 1.0), NUMBERS: (-2.5, 0.0, 3.75), COUNTS: (0.0, 1.0, 12.0)}
 CASES = [
     (name, target)
@@ -240,6 +243,16 @@ def test_extreme_scores_neither_overflow_nor_warn(case, score):
             for p in parameters(name):
                 assert np.isfinite(function(score, target, p))
                 assert np.isfinite(function(float(np.float32(score)), target, p))
+
+
+@pytest.mark.parametrize("name", [name for name, loss in LOSSES.items() if loss.for_many])
+@pytest.mark.parametrize("target", [-1.0, 1.0])
+def test_functions_for_many_scores_say_the_same(name, target):
+    some = scores(name, target)
+    for one, other in zip(
+        (LOSSES[name].value, LOSSES[name].slope), LOSSES[name].for_many, strict=True
+    ):
+        np.testing.assert_allclose(at(other, some, target, 0.0), at(one, some, target, 0.0), 1e-9)
 
 
 WITH_ODDS = [name for name, loss in LOSSES.items() if loss.probability]
