@@ -56,5 +56,5 @@ def test_a_state_of_other_columns_is_refused():
     state = State(
         {"weights": np.zeros(7, np.float32), "intercept": np.zeros(1, np.float32)}, 0, 0, 1.0
     )
-    with pytest.raises(hogwild.DataError, match="has 8 numbers, and the data needs 31"):
+    with pytest.raises(hogwild.DataError, match="needs 30 weights, and what to go on from has 7"):
         hogwild.train(hogwild.Rows(*labeled()), start=state)

@@ -7,6 +7,7 @@ import pytest
 from numba import types
 
 from hogwild.kernels.compile import Kernel, kernel
+from hogwild.learn import losses
 from hogwild.learn.losses import (
     CLASSES,
     COUNTS,
@@ -19,20 +20,12 @@ from hogwild.learn.losses import (
     factor_slope_of,
     factor_value_of,
     names_for,
-    poisson_after,
-    poisson_slope,
 )
-from hogwild.learn.losses import LOSSES as ALL
 from tests import reference, reference_factors
 
-# Cross-entropy is one of several scores at a time: see tests/kernels/test_heads.py
-LOSSES = {name: loss for name, loss in ALL.items() if loss.kinds != (CLASSES,)}
-
-TARGETS = {
-    SIGNS: (-1.0, 1.0),
-    NUMBERS: (-2.5, 0.0, 3.75),
-    COUNTS: (0.0, 1.0, 12.0),
-}
+# Those of one score
+LOSSES = {name: loss for name, loss in losses.LOSSES.items() if loss.kinds != (CLASSES,)}
+TARGETS = {SIGNS: (-1.0, 1.0), NUMBERS: (-2.5, 0.0, 3.75), COUNTS: (0.0, 1.0, 12.0)}
 CASES = [
     (name, target)
     for name, loss in LOSSES.items()
@@ -252,6 +245,16 @@ def test_extreme_scores_neither_overflow_nor_warn(case, score):
                 assert np.isfinite(function(float(np.float32(score)), target, p))
 
 
+@pytest.mark.parametrize("name", [name for name, loss in LOSSES.items() if loss.for_many])
+@pytest.mark.parametrize("target", [-1.0, 1.0])
+def test_functions_for_many_scores_say_the_same(name, target):
+    some = scores(name, target)
+    for one, other in zip(
+        (LOSSES[name].value, LOSSES[name].slope), LOSSES[name].for_many, strict=True
+    ):
+        np.testing.assert_allclose(at(other, some, target, 0.0), at(one, some, target, 0.0), 1e-9)
+
+
 WITH_ODDS = [name for name, loss in LOSSES.items() if loss.probability]
 
 
@@ -370,19 +373,3 @@ def test_a_divergences_slope_is_bounded_however_faint_the_score(target):
     slopes = at(FACTOR_LOSSES["kl"].slope, [0.0, -1.0, 1e-30], target, 0.0)
     assert len(set(slopes)) == 1
     assert slopes[0] == pytest.approx(1 - 1 / FAINTEST)
-
-
-@pytest.mark.parametrize("target", [0.0, 1.0, 40.0])
-@pytest.mark.parametrize("pull", [1e-12, 1e-3, 1.0, 1e4])
-@pytest.mark.parametrize("score", [-50.0, -1.0, 0.0, 3.0, 29.0, 500.0])
-def test_an_implicit_step_never_overshoots(score, target, pull):
-    after = poisson_after(score, target, pull)
-    assert abs(after - score) <= pull * abs(poisson_slope(score, target, 0.0)) * (1 + 1e-9) + 1e-12
-    # it stays on the side of the minimum, at log(target), that it came from
-    assert np.sign(poisson_slope(after, target, 0.0)) in (
-        0,
-        np.sign(poisson_slope(score, target, 0.0)),
-    )
-    if abs(after - score) < 4:
-        left = after - score + pull * poisson_slope(after, target, 0.0)
-        assert left == pytest.approx(0, abs=1e-9 * max(1, pull * target))
