@@ -24,7 +24,7 @@ from hogwild.kernels.rows import gather_rows, renumber
 from hogwild.kernels.views import Clock, Fetching, Span, Stored, Task, task_of, view
 from hogwild.learn import column_sizes, fetching, progress
 from hogwild.learn.heads import heads_of, zeros_on_a_line
-from hogwild.learn.losses import LOSSES, SIGNS
+from hogwild.learn.losses import LOSSES
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.problem import Arrays, Now, RowProblem, Share, Shown, Sums
 from hogwild.learn.sample import FEW_COLUMNS, Options, Sample
@@ -313,12 +313,7 @@ class LinearProblem(RowProblem):
         return progress.has_risen(objective, min(best, self._at_zero))
 
     def learned_nothing(self, objective: float) -> bool:
-        """Whether it is next to that of zero weights, and values are large: else that is best.
-
-        Of numbers nothing is said: they often have little to do with the columns.
-        """
-        if self.target.kind != SIGNS:
-            return False
+        """Whether it is next to that of zero weights, and values are large: else that is best."""
         return objective > (1 - progress.LEAST) * self._at_zero and bool(self.hint)
 
     @cached_property
