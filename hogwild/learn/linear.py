@@ -50,6 +50,7 @@ LENGTHS, MOST_LINES = 1_000, 16
 # of a core where others write to the same weights. Fewer are at hand without being asked for
 NEAR_NONZEROS = 64
 CACHED, CACHED_BY_ONE = 1 << 21, 1 << 18
+CACHED_OF_MANY = 1 << 19  # the same of several heads: whole cache lines of each column
 TINY = 1e-12  # a rate, where a loop is only timed
 
 
@@ -386,6 +387,8 @@ class LinearProblem(RowProblem):
 
     def _fetching(self, writers: int) -> Fetching:
         cached = CACHED if writers == 1 else CACHED_BY_ONE
+        if self.heads.width > 1:
+            cached = CACHED_OF_MANY
         near = int(min(AHEAD[1] // 2, max(1, NEAR_NONZEROS / self._mean_length)))
         return self._rows_ahead(self._distance, near if self.size > cached else 0)
 

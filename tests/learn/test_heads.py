@@ -1,6 +1,9 @@
 """Many classes and several labels: optima, bytes, models, and what is refused."""
 
+import time
+
 import numpy as np
+import psutil
 import pytest
 from scipy import sparse
 from scipy.optimize import minimize
@@ -311,3 +314,21 @@ def test_few_heads_stand_for_many_where_rates_are_tried():
     assert many.few().shape(False).targets == many.shape(False).targets
     together = heads_module.heads_of("cross_entropy", "classes", 101)
     assert together.few() == together
+
+
+class KillsAWorker(hogwild.Watcher):
+    """Kills one of the workers after the first epoch."""
+
+    def epoch(self, row):
+        if row["epoch"] == 1:
+            psutil.Process().children()[0].kill()
+
+
+def test_a_worker_with_heads_that_dies_is_told_of():
+    X, y, _ = draw(rows=2000, heads=40)
+    options = {"workers": 2, "strategy": "heads", "eta0": 0.1, "tol": 0, "epochs": 50}
+    began = time.monotonic()
+    with pytest.raises(hogwild.WorkerError, match="SIGKILL") as told:
+        hogwild.train(Rows(X, y), watcher=KillsAWorker(), **options)
+    assert time.monotonic() - began < 10
+    assert told.value.result.model.weights.shape == (40, COLUMNS)
