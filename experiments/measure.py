@@ -119,6 +119,6 @@ def timed(call: Callable[[], Any]) -> float:
 
 
 def best(calls: Mapping[str, Callable[[], float]], repeats: int = REPEATS) -> dict[str, float]:
-    """The least result of each call, of so many of all of them in turn."""
+    """The least result of each call; all calls are repeated in turn."""
     rounds = [{name: call() for name, call in calls.items()} for _ in range(repeats)]
     return {name: min(found[name] for found in rounds) for name in calls}

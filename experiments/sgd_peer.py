@@ -24,7 +24,7 @@ SHORTEST = 1e-9  # seconds, of an epoch that measures as less than nothing
 
 
 def fitted(X: Any, y: Any, loss: str, l2: float, epochs: int, average: bool = False) -> Any:
-    """What `fit` of so many epochs gives."""
+    """The result of `fit` with this number of epochs."""
     kind = SGDRegressor if loss == "squared" else SGDClassifier
     options: dict[str, Any] = {"tol": None, "average": average, "random_state": 0}
     return kind(loss=LOSSES[loss], alpha=l2, max_iter=epochs, **options).fit(X, y)
@@ -33,7 +33,7 @@ def fitted(X: Any, y: Any, loss: str, l2: float, epochs: int, average: bool = Fa
 def epoch_calls(
     X: Any, y: Any, loss: str, l2: float, further: int
 ) -> dict[str, Callable[[], float]]:
-    """What to time, to tell an epoch from what `fit` does once: one epoch, and so many more."""
+    """What to time to separate an epoch from the fixed cost of `fit`: one epoch, and several."""
     counts = {"one": 1, "more": 1 + further}
     return {name: partial(_fit_seconds, X, y, loss, l2, count) for name, count in counts.items()}
 

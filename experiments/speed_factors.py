@@ -136,7 +136,7 @@ def number_of_ratings(text: str) -> int:
 
 
 def shape(count: int) -> tuple[int, int, int]:
-    """Users, items and ratings: so many, as dense as MovieLens 20M's."""
+    """Users, items and ratings in this number, as dense as those of MovieLens 20M."""
     scale = math.sqrt(count / RATINGS)
     return round(USERS * scale), round(ITEMS * scale), count
 

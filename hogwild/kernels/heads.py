@@ -9,6 +9,7 @@ All functions are `hot`: a call would copy all the arrays of a task to the stack
 long as sixty non-zeros.
 """
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -62,15 +63,7 @@ def scorer(register: int) -> Any:
 
         return score_blocks
 
-    large, middle, small = (scoring(block * register) for block in BLOCKS)
-
-    @always_inline
-    def score(rows: Any, row: Any, weights: Any, shape: Any, out: Any) -> None:
-        first = large(rows, row, weights, shape, shape.first, out)
-        first = middle(rows, row, weights, shape, first, out)
-        small(rows, row, weights, shape, first, out)
-
-    return score if register == LINE else _for_one(small)
+    return _in_blocks(scoring, register)
 
 
 @cache
@@ -93,15 +86,20 @@ def head_adder(register: int) -> Any:
 
         return add_blocks
 
-    large, middle, small = (adding(block * register) for block in BLOCKS)
+    return _in_blocks(adding, register)
+
+
+def _in_blocks(make: Callable[[int], Any], register: int) -> Any:
+    """All heads, in blocks that are as large as fit: `make` gives what goes through such blocks."""
+    large, middle, small = (make(block * register) for block in BLOCKS)
 
     @always_inline
-    def add(rows: Any, row: Any, weights: Any, shape: Any, factors: Any) -> None:
-        first = large(rows, row, weights, shape, shape.first, factors)
-        first = middle(rows, row, weights, shape, first, factors)
-        small(rows, row, weights, shape, first, factors)
+    def divided(rows: Any, row: Any, weights: Any, shape: Any, vector: Any) -> None:
+        first = large(rows, row, weights, shape, shape.first, vector)
+        first = middle(rows, row, weights, shape, first, vector)
+        small(rows, row, weights, shape, first, vector)
 
-    return add if register == LINE else _for_one(small)
+    return divided if register == LINE else _for_one(small)
 
 
 def _for_one(blocks: Any) -> Any:
