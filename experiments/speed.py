@@ -23,7 +23,7 @@ from hogwild.data.synthetic import rcv1
 from hogwild.kernels.views import Clock, Span, Stored, view
 from hogwild.learn.linear import LinearProblem
 from hogwild.learn.problem import Now, Share
-from hogwild.loops.shared import shared_loop
+from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
 from hogwild.parallel.memory import shared_arrays
 
 ROWS = 781_265  # of RCV1
@@ -90,6 +90,7 @@ class Kernel:
             view(Span, 0, size),
             self._stored,
             view(Clock, done, 1),
+            NO_SNAPSHOTS,
         )
         elapsed = timed(lambda: self._kernel(*given))
         problem.finish(self._weights, Now(done + size, done, self._eta0), None, 0, 1)

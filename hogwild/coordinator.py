@@ -126,6 +126,7 @@ class Run:
         self._kept_last: Arrays = {}  # the last weights, where those kept are means
         self._kept_row: Row = {}  # of the epoch that was kept
         self._spent: dict[str, float] = {}  # where the time of an epoch went, of a worker
+        self._to_choose: tuple[npt.NDArray[np.float64], bool] | None = None
         self._alone = False  # whether it was said that one worker learned alone
         self._whole = False  # whether the shared weights are such as may be kept
         self._start = start
@@ -331,10 +332,23 @@ class Run:
                 self._control.stop()
         else:
             found = [problem.finish(self._shared, now, moments, 0, 1)]
-        if moments is not None:
-            first = share.epoch == 1
-            problem.choose(self._shared, np.sum(found, axis=0), first, self._threads)
         self._done = done
+        if moments is not None:
+            self._to_choose = np.sum(found, axis=0), share.epoch == 1
+            last = len(self.trace) + 1 == self.config.epochs
+            if share.epoch == 1 or stopped or last or self._is_due(share.epoch):
+                self._choose()
+
+    def _choose(self) -> None:
+        """Chooses what to take, where that is open: not in epochs whose weights nobody looks at."""
+        if self._to_choose is not None:
+            found, first = self._to_choose
+            self.problem.choose(self._shared, found, first, self._threads)
+            self._to_choose = None
+
+    def _is_due(self, epoch: int) -> bool:
+        every = self.config.objective_every
+        return every > 0 and epoch % every == 0
 
     def _now(self, done: int, eta0: float) -> Now:
         """After so many steps, as the weights count them."""
@@ -426,7 +440,7 @@ class Run:
             row["tracked"] = self.problem.online(self._shared, row["online_loss"])
         self._check_finite(row["tracked"])
         slow = self._gains_little(row["tracked"])
-        due = every > 1 and row["epoch"] % every == 0
+        due = self._is_due(row["epoch"])
         # Losses met on the way are no proof of an epoch that went wrong, only a reason to look
         doubtful = self.problem.went_wrong(row["tracked"], np.inf)
         if row["objective"] is None and (due or limit or slow or doubtful):
@@ -494,9 +508,11 @@ class Run:
     def _evaluate(self) -> Row:
         """The objective and the errors, by all workers, with the training clock standing still."""
         began = time.monotonic()
+        self._choose()
         sums = {data: self._sums(data) for data in self.problem.sets()}
         found = self.problem.measured(self._shared, sums)
-        return found | {"evaluation": time.monotonic() - began}
+        taken = self.problem.taken(self._shared)
+        return found | {"evaluation": time.monotonic() - began, "weights": taken}
 
     def _sums(self, data: str) -> npt.NDArray[np.float64]:
         sums = self._do("evaluate", _nothing, data)

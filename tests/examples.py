@@ -13,7 +13,7 @@ from hogwild.kernels.views import (
     task_of,
     view,
 )
-from hogwild.loops.shared import shared_loop
+from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
 from hogwild.steps.sgd import Plan
 
 COLUMNS = 20
@@ -59,7 +59,7 @@ def arguments_of(rows, order, plan, stored, span, clock=(0, 1), fetching=FETCHIN
     weights = view(Stored, stored, stored, bias, bias, stored[:0])
     shape, ahead = view(Shape, 1, 0, 1, 1), view(Fetching, *fetching)
     task = task_of(rows, order, own, shape, plan, ahead)
-    return task, view(Span, *span), weights, view(Clock, *clock)
+    return task, view(Span, *span), weights, view(Clock, *clock), NO_SNAPSHOTS
 
 
 def learn(step, *arguments, **more):

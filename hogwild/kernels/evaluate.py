@@ -9,7 +9,7 @@ from numba import types
 
 from hogwild.kernels.compile import Kernel, inline, kernel
 from hogwild.kernels.primitives import U, readonly
-from hogwild.kernels.rows import dot_with
+from hogwild.kernels.rows import dot_with, dots_with
 from hogwild.kernels.targets import target_of
 from hogwild.kernels.views import DOUBLES, FLOAT, FLOATS, UINT, RowView, Span, type_of
 from hogwild.learn.losses import LOSSES, SIGNS, adder
@@ -65,7 +65,7 @@ def evaluator(loss: str, kind: str, weighted: bool) -> Kernel:
 def comparer(loss: str, weighted: bool) -> Kernel:
     """The kernel that writes the losses of rows with the first weights, then the second, ...
 
-    Each is times the row's weight. Of the weights, only the first few `points` are looked at.
+    Each is times the row's weight. Only those with the first few `points` are written.
     """
     value, target_and_weight = LOSSES[loss].value, target_of(weighted)
 
@@ -73,9 +73,10 @@ def comparer(loss: str, weighted: bool) -> Kernel:
         begin, end = span
         for row in range(begin, end):
             target, weight = target_and_weight(rows, row)
+            dots = dots_with(rows, row, weights)
             for n in range(points):
                 intercept = weights[n][U(weights[n].size) - U(1)]
-                score = np.float64(intercept + dot_with(rows, row, weights[n]))
+                score = np.float64(intercept + dots[n])
                 place = n * (end - begin) + row - begin
                 out[place] = weight * value(score, target, parameter)
 

@@ -6,6 +6,7 @@ import numpy as np
 from numba import types
 
 from hogwild.kernels.compile import inline, kernel
+from hogwild.kernels.dot import dots
 from hogwild.kernels.primitives import (
     LINE,
     U,
@@ -21,12 +22,15 @@ WORD = U(64)  # columns to a word of bits
 
 
 @inline
+def dots_with(rows: Any, row: Any, weights: Any) -> Any:
+    """The inner products of a row and of each of some weights, one for each column."""
+    return dots(rows.columns, rows.values, U(rows.begins[row]), U(rows.ends[row]), weights)
+
+
+@inline
 def dot_with(rows: Any, row: Any, weights: Any) -> Any:
-    """The inner product of a row and some weights, one for each column."""
-    dot = np.float32(0)
-    for k in range(U(rows.begins[row]), U(rows.ends[row])):
-        dot += weights[rows.columns[k]] * rows.values[k]
-    return dot
+    """The inner product of a row and some weights."""
+    return dots_with(rows, row, (weights,))[0]
 
 
 @inline
@@ -46,25 +50,15 @@ def add_to_columns(rows: Any, row: Any, factor: Any, weights: Any) -> None:
 
 
 @inline
-def fetch_row(columns: Any, values: Any, begin: Any, end: Any, lines: Any) -> None:
-    """Asks for all cache lines of a row; the last one separately, as rows begin anywhere in a line.
+def fetch_row(columns: Any, values: Any, begin: Any, lines: Any) -> None:
+    """Asks for so many cache lines of a row and maybe of the next ones.
 
-    At least so many `lines` are asked for, some of them again: where rows differ in length, the
-    processor would mispredict the end of a loop, which costs more.
+    As many for each row: where rows differ in length, the processor would mispredict the end of a
+    loop that goes as far as the row.
     """
-    last = end - U(1)
-    k = begin
-    for _ in range(lines):
-        place = min(k, last)
-        prefetch(columns, place)
-        prefetch(values, place)
-        k += LINE
-    while k < end:
+    for k in range(begin, begin + LINE * lines, LINE):
         prefetch(columns, k)
         prefetch(values, k)
-        k += LINE
-    prefetch(columns, last)
-    prefetch(values, last)
 
 
 @inline
@@ -74,13 +68,10 @@ def fetch_ahead(rows: Any, order: Any, i: Any, fetching: Any, targets: Any) -> N
     There are so many numbers in `targets` for each row.
     """
     last = U(order.size) - U(1)
-    later = U(order[min(i + U(2) * fetching.ahead, last)])
-    prefetch(rows.begins, later)
-    prefetch(rows.ends, later)
+    prefetch(rows.begins, U(order[min(i + U(2) * fetching.ahead, last)]))
     row = U(order[min(i + fetching.ahead, last)])
     prefetch(rows.targets, targets * row)
-    begin, end = U(rows.begins[row]), U(rows.ends[row])
-    fetch_row(rows.columns, rows.values, begin, end, fetching.lines)
+    fetch_row(rows.columns, rows.values, U(rows.begins[row]), fetching.lines)
 
 
 @inline
@@ -117,7 +108,8 @@ def gather_rows(
     last = U(chosen.size) - U(1)
     for i in range(U(0), U(chosen.size)):
         coming = U(chosen[min(i + AHEAD, last)])
-        fetch_row(indices, values, U(begins[coming]), U(ends[coming]), U(0))
+        begin, end = U(begins[coming]), U(ends[coming])
+        fetch_row(indices, values, begin, (end - begin) // LINE + U(1))
         begin, end = U(begins[U(chosen[i])]), U(ends[U(chosen[i])])
         place = U(out_indptr[i])
         for k in range(begin, end):

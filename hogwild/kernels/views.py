@@ -4,6 +4,8 @@ Beside each stands its type for numba. Fields are not converted on the way into 
 makes each of the type that the kernels were compiled for.
 """
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -137,9 +139,6 @@ def register(kind: Any, *fields: Any) -> None:
     _FIELDS[kind] = fields
 
 
-_PLAIN: dict[Any, Any] = {UINT: np.uintp, FLOAT: float, types.int64: int}
-
-
 def type_of(kind: Any) -> Any:
     """numba's type of a named tuple: of one listed above, or else of plain floats."""
     return types.BaseTuple.from_types(_fields(kind), kind)
@@ -156,23 +155,35 @@ def task_of(
     rows: RowView, order: Any, own: Own, shape: Shape, plan: Any, fetching: Fetching
 ) -> Task:
     """A task as kernels take it: the order cannot be written."""
-    return Task(rows, _as(ORDER, order), own, shape, plan, fetching)
+    return Task(rows, _frozen(order), own, shape, plan, fetching)
 
 
 def view(kind: Any, *fields: Any) -> Any:
     """A named tuple as kernels take it: numbers of the right type, inputs that can't be written."""
-    return kind(*(_as(known, field) for known, field in zip(_fields(kind), fields, strict=True)))
+    makers = _makers(kind)
+    return kind._make([make(field) for make, field in zip(makers, fields, strict=True)])
 
 
 def _fields(kind: Any) -> tuple[Any, ...]:
     return _FIELDS.get(kind) or (FLOAT,) * len(kind._fields)
 
 
-def _as(known: Any, field: Any) -> Any:
-    if not isinstance(known, types.Array):
-        return _PLAIN[known](field)
-    if known.mutable or not field.flags.writeable:
-        return field
-    frozen = field.view()
+@cache
+def _makers(kind: Any) -> tuple[Callable[[Any], Any], ...]:
+    """What makes each field of what is given for it."""
+    plain: dict[Any, Callable[[Any], Any]] = {UINT: np.uintp, FLOAT: float, types.int64: int}
+    return tuple(
+        plain.get(known, _as_it_is if known.mutable else _frozen) for known in _fields(kind)
+    )
+
+
+def _as_it_is(array: Any) -> Any:
+    return array
+
+
+def _frozen(array: Any) -> Any:
+    if not array.flags.writeable:
+        return array
+    frozen = array.view()
     frozen.flags.writeable = False
     return frozen

@@ -21,7 +21,7 @@ DISTANCES = (320, 0, 160, 640)  # in non-zeros; the first where nothing is measu
 ROUNDS = 3  # in which all distances are tried in turn
 PROBED = 150_000  # non-zeros that are visited in a try
 SMALLEST = 1 << 20  # bytes; smaller data lies in a core's own cache and is not fetched
-FILE = "fetching.json"
+FILE = "fetch-distances.json"
 
 _known: dict[str, int] = {}  # by size, in this process
 

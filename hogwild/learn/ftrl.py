@@ -19,7 +19,7 @@ from hogwild.learn.sample import Sample
 from hogwild.learn.sgd import FETCHED
 from hogwild.learn.solver import Outcome, Solver
 from hogwild.learn.trials import Room, first_rate, power_of_two
-from hogwild.loops.shared import shared_loop
+from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.steps.ftrl import WIDTH, D, Plan, count, finish, ftrl, rate_at
 from hogwild.steps.step import Step
@@ -109,7 +109,7 @@ class Ftrl(Solver):
             self._traits.heads.shape(self._traits.data.weighted),
         )
         task = task_of(rows, order, self._traits.heads.scratch(WIDTH), shape, plan, fetching)
-        shared_loop(self.step)(task, view(Span, 0, size), stored, view(Clock, 0, 1))
+        shared_loop(self.step)(task, view(Span, 0, size), stored, view(Clock, 0, 1), NO_SNAPSHOTS)
         finish(sums, self.plan(size, rate), view(Span, 0, len(weights)), weights)
         return [weights]
 

@@ -32,7 +32,7 @@ from hogwild.learn.sets import Set, class_weights, hold_out
 from hogwild.learn.solver import Traits
 from hogwild.learn.solvers import solver_for
 from hogwild.learn.targets import target_for
-from hogwild.loops.shared import shared_loop
+from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
 from hogwild.models.heads import HeadsModel
 from hogwild.models.linear import LinearModel
 from hogwild.steps.step import Step
@@ -42,10 +42,9 @@ HELD_OUT = "held_out"  # the set that says when to stop
 MANY_WEIGHTS = 1 << 18  # a pass over them takes longer than telling the workers to make it
 CHUNK_NONZEROS = 4_000_000  # some milliseconds of work
 AHEAD = 2, 20  # rows ahead that are fetched into the cache, at least and at most
-# How long rows are is looked up at so many of them. Where the shortest and the longest, but for a
-# tenth at either end, take different numbers of cache lines, as many as the longest take are
-# fetched of each, up to so many
-LENGTHS, MOST_LINES = 1_000, 16
+# Of each row as many cache lines are fetched as are enough for most rows, up to so many; how long
+# rows are is looked up at so many of them
+LENGTHS, MOST_ROWS, MOST_LINES = 1_000, 0.85, 16
 # How far ahead their weights are, where there are more than caches hold: those of the machine, or
 # of a core where others write to the same weights. Fewer are at hand without being asked for
 NEAR_NONZEROS = 64
@@ -424,7 +423,7 @@ class LinearProblem(RowProblem):
             ahead = self._rows_ahead(nonzeros)
             task = task_of(rows, piece, self.heads.scratch(self.width), shape, plan, ahead)
             loop, span = shared_loop(self.step), view(Span, 0, len(piece))
-            return fetching.timed(lambda: loop(task, span, stored, view(Clock, 0, 1)))
+            return fetching.timed(lambda: loop(task, span, stored, view(Clock, 0, 1), NO_SNAPSHOTS))
 
         return fetching.distance(self._given.nbytes, seconds_with)
 
@@ -479,8 +478,7 @@ def _lines(rows: Rows) -> int:
     """Cache lines that are to be fetched of each row, whatever its length."""
     places = np.random.default_rng(0).integers(0, len(rows), LENGTHS)
     lengths = (rows.ends[places] - rows.begins[places]).astype(np.int64)
-    short, long = np.ceil(np.quantile(lengths, (0.1, 0.9)) / int(LINE)).astype(int)
-    return int(min(long, MOST_LINES)) if long > short else 0
+    return min(MOST_LINES, 1 + int(np.quantile(lengths, MOST_ROWS)) // int(LINE))
 
 
 def _intercept_share(rows: Rows) -> float:

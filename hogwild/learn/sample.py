@@ -17,7 +17,8 @@ from hogwild.learn.penalties import Penalty
 from hogwild.threads import in_shares, side_by_side
 
 NONZEROS = 1_000_000  # about, in the sample
-COMPARED = 8  # one in so many of all rows, at most, is in the sample that weights are compared on
+COMPARED = 16  # one in so many of all rows, at most, is in the sample that weights are compared on
+LEAST_COMPARED = 1000  # rows, where there are as many
 TRIED = 8000  # rows, at most, to try rates on
 DOUBT = 2.0  # standard errors that a gain on the sample must be to be believed
 FEW_COLUMNS = 1 << 17  # with more, the sample is renumbered to its own columns
@@ -79,7 +80,7 @@ class Sample:
         self.rows: RowView = view(RowView, indptr[:-1], indptr[1:], indices, values, taken)
         self.size = len(chosen)
         share = int(COMPARED * options.heads.effort)
-        self._compared = min(self.size, max(TRIED // COMPARED, size // share))
+        self._compared = min(self.size, max(LEAST_COMPARED, size // share))
 
     def points(self, candidates: Sequence[Candidate], threads: int) -> list[Point]:
         """What is known of some weights; so many threads find it out side by side."""

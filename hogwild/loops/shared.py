@@ -4,13 +4,26 @@ With one worker, or on weights of its own, the same loop is plain sequential lea
 """
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from hogwild.kernels.averages import add_times
 from hogwild.kernels.compile import Kernel, inline
 from hogwild.kernels.primitives import U
-from hogwild.kernels.views import FLOAT, Clock, Span, Stored, Task, task_type, type_of, view
+from hogwild.kernels.views import (
+    FLOAT,
+    FLOATS,
+    UINT,
+    Clock,
+    Span,
+    Stored,
+    Task,
+    register,
+    task_type,
+    type_of,
+    view,
+)
 from hogwild.learn.problem import RowProblem, Share
 from hogwild.loops.visiting import visitor
 from hogwild.loops.worker import Worker
@@ -62,32 +75,63 @@ def going_through(step: Step, shares_intercept: bool = True) -> Any:
     return go_through
 
 
+class Snapshots(NamedTuple):
+    """Sums of the weights, made whole, after every `gap` rows: for one worker, in its kernel.
+
+    Those after row `late_from` of the order are in `late`, the others in `early`. With a gap of 0
+    none are taken.
+    """
+
+    early: Any
+    late: Any
+    gap: int
+    late_from: int
+
+
+register(Snapshots, FLOATS, FLOATS, UINT, UINT)
+_NOTHING = np.empty(0, np.float32)
+NO_SNAPSHOTS: Snapshots = view(Snapshots, _NOTHING, _NOTHING, 0, 0)
+
+
 @cache
 def shared_loop(step: Step) -> Kernel:
     """The kernel that goes through rows; it returns the sum of their losses before each step."""
-    return _loop(step, True)
+    go_through, scale_of, fixed = going_through(step), step.scale, step.width
+
+    def learn(task: Any, span: Any, stored: Any, clock: Any, snapshots: Any) -> Any:
+        early, late, gap, late_from = snapshots
+        width = U(fixed) if fixed else task.shape.width
+        total, begin = 0.0, span.begin
+        while begin < span.end:
+            end = min(begin + gap - begin % gap, span.end) if gap > U(0) else span.end
+            done = clock.done + clock.pace * np.float64(begin - span.begin)
+            total += go_through(task, (begin, end), stored, Clock(done, clock.pace))
+            if gap > U(0) and end % gap == U(0):
+                done = clock.done + clock.pace * np.float64(end - span.begin)
+                is_late = end > late_from
+                is_first = end - gap <= late_from if is_late else end == gap
+                sums = late if is_late else early
+                keep, scaled = np.float32(0 if is_first else 1), U(sums.size) - width
+                scale = np.float32(scale_of(task.plan, done))
+                add_times(stored.read[:scaled], scale, keep, sums[:scaled])
+                add_times(stored.read[scaled:], np.float32(1), keep, sums[scaled:])
+            begin = end
+        return total
+
+    kinds = (type_of(kind) for kind in (Span, Stored, Clock, Snapshots))
+    return Kernel(learn, FLOAT(task_type(step.plan), *kinds), name=f"learn-{step.name}")
 
 
 @cache
 def parts_loop(step: Step) -> Kernel:
-    """The same, with an intercept that others do not see."""
-    return _loop(step, False)
+    """The same for columns of one worker's own: the intercept is not shared."""
+    go_through = going_through(step, shares_intercept=False)
 
-
-def _loop(step: Step, shares_intercept: bool) -> Kernel:
-    go_through = going_through(step, shares_intercept)
-
-    def learn(
-        task: Any,
-        span: Any,
-        stored: Any,
-        clock: Any,
-    ) -> Any:
+    def learn(task: Any, span: Any, stored: Any, clock: Any) -> Any:
         return go_through(task, span, stored, clock)
 
     kinds = (type_of(kind) for kind in (Span, Stored, Clock))
-    name = f"{'learn' if shares_intercept else 'part'}-{step.name}"
-    return Kernel(learn, FLOAT(task_type(step.plan), *kinds), name=name)
+    return Kernel(learn, FLOAT(task_type(step.plan), *kinds), name=f"part-{step.name}")
 
 
 class RowWorker(Worker):
@@ -104,6 +148,8 @@ class RowWorker(Worker):
         self._first, end = self._share()
         self._order = np.empty(end - self._first, np.uint32)
         self._stored = self._view(shared["stored"])
+        self._snapshots = NO_SNAPSHOTS
+        self._is_only_one = control.workers == 1  # who writes
 
     @classmethod
     def kernels(cls, problem: RowProblem) -> list[Kernel]:
@@ -131,7 +177,7 @@ class RowWorker(Worker):
 
     def _go_through(self, share: Share, begin: int, stop: int) -> float:
         """Visits the rows at these places of the order; the sum of the losses met."""
-        task = self._task(share)
+        task, self._snapshots = self._task(share), self._in_kernel()
         total = 0.0
         place = begin
         while place < stop and self._control.goes_on():
@@ -139,7 +185,7 @@ class RowWorker(Worker):
             end = min(place + self._piece(share, clock), stop)
             total += self._visit(task, place, end, clock)
             self._control.count(self._rank, end - begin)
-            self._add_snapshot(share, task.plan)
+            self._add_snapshot(share, task.plan, place, end)
             place = end
         return total
 
@@ -149,7 +195,7 @@ class RowWorker(Worker):
 
     def _visit(self, task: Task, begin: int, end: int, clock: Clock) -> float:
         learn, span = self.kernel(self._problem.step), view(Span, begin, end)
-        return float(learn(task, span, self._stored, clock))
+        return float(learn(task, span, self._stored, clock, self._snapshots))
 
     def _clock(self, share: Share) -> Clock:
         done = share.done + self._control.steps()
@@ -162,6 +208,8 @@ class RowWorker(Worker):
         Between looks a worker assumes that the others make equal progress, so the schedule may
         change little within a piece.
         """
+        if self._snapshots.gap:
+            return self._problem.chunk
         snapshots = max(1, self._problem.snapshots)
         piece = min(self._problem.chunk, -(-len(self._order) // snapshots))
         if clock.pace > 1:
@@ -169,8 +217,12 @@ class RowWorker(Worker):
             piece = min(piece, max(FEWEST, together // int(clock.pace)))
         return max(1, piece)
 
-    def _add_snapshot(self, share: Share, plan: Any) -> None:
+    def _add_snapshot(self, share: Share, plan: Any, begin: int, end: int) -> None:
         """Adds the weights to a mean where all workers together have come to another snapshot."""
+        if self._snapshots.gap:
+            early, late = np.diff([self._taken_until(place) for place in (begin, end)], axis=0)[0]
+            self._control.add_moments(int(early), int(late))
+            return
         units, snapshots = self._problem.units, self._problem.snapshots
         steps = int(units * share.begin) + self._control.steps()
         late = steps > LATE * units
@@ -180,9 +232,28 @@ class RowWorker(Worker):
                 scale = self._problem.step.scale(plan, self._clock(share).done)
                 self._problem.add_snapshot(self._shared, late, first, scale)
 
+    def _in_kernel(self) -> Snapshots:
+        """The snapshots that the kernel takes; where others write too, they come between pieces."""
+        count, size = self._problem.snapshots, len(self._order)
+        if not count or not self._is_only_one or self.kernel is not shared_loop:
+            return NO_SNAPSHOTS
+        early, late = self._shared["whole"], self._shared["tail"]
+        made: Snapshots = view(Snapshots, early, late, max(1, size // count), int(LATE * size))
+        return made
+
+    def _taken_until(self, place: int) -> tuple[int, int]:
+        """How many snapshots the kernel takes up to a place of the order, early and late."""
+        gap, late_from = int(self._snapshots.gap), int(self._snapshots.late_from)
+        early = min(place, late_from) // gap
+        return early, place // gap - early
+
 
 class LoneWorker(RowWorker):
     """Goes through all rows, while the others have nothing to do."""
+
+    def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
+        super().__init__(problem, shared, control, rank)
+        self._is_only_one = True
 
     def _share(self) -> tuple[int, int]:
         return 0, self._problem.units

@@ -20,7 +20,7 @@ from hogwild.kernels.views import (
 )
 from hogwild.learn.heads import heads_of, zeros_on_a_line
 from hogwild.learn.schedules import SCHEDULES
-from hogwild.loops.shared import shared_loop
+from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
 from tests import reference
 from tests.examples import plan_of
 
@@ -71,7 +71,7 @@ def learned(heads, kind, loss, groups=None, weighted=False, schedule="inverse", 
     stored = view(Stored, weights, weights, bias.copy(), bias.copy(), weights[:0])
     stored = stored._replace(moved=stored.bias)
     loop, span = shared_loop(some.step(schedule, weighted)), view(Span, 0, ROWS)
-    total = loop(task, span, stored, view(Clock, 0, 1))
+    total = loop(task, span, stored, view(Clock, 0, 1), NO_SNAPSHOTS)
     whole = weights.reshape(COLUMNS + 1, -1).copy()
     whole[:-1] *= SCHEDULES[schedule].scale(plan, float(ROWS))
     return whole, total, (X.astype(float), signs, order)
