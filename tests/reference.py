@@ -131,17 +131,18 @@ def train(X, y, orders, plan, snapshots, beta=1.0):
     """An epoch for each order, and what it may have come to: pairs w, b.
 
     The last ones, and the means of those at the ends of the pieces of the last epoch, which is cut
-    into so many pieces: all of them, and those that end in its last quarter.
+    into so many pieces, or more: all of them, and those that end in its last quarter.
     """
-    rows, size, w, b = len(y), -(-len(y) // snapshots), np.zeros(X.shape[1]), 0.0
+    rows, size, w, b = len(y), max(1, len(y) // snapshots), np.zeros(X.shape[1]), 0.0
     for epoch, order in enumerate(orders):
         now, kept = plan._replace(eta0=plan.eta0 * beta**epoch), []
         for begin in range(0, rows, size):
             piece = order[begin : begin + size]
             times = epoch * rows + begin + np.arange(len(piece) + 1.0)
             w, b, _ = learn(X, y, piece, now, w, b, times)
-            kept.append((w, b))
-    late = kept[-sum(min(begin + size, rows) > 0.75 * rows for begin in range(0, rows, size)) :]
+            if len(piece) == size:
+                kept.append((w, b))
+    late = kept[-sum(end > 0.75 * rows for end in range(size, rows + 1, size)) :]
     means = [
         tuple(sum(part) / len(some) for part in zip(*some, strict=True)) for some in (late, kept)
     ]

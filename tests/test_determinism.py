@@ -244,7 +244,8 @@ def listening():
 
 @pytest.fixture
 def interrupted(monkeypatch):
-    """Has Ctrl-C come at a call of the kernel; gives what it was called with."""
+    """Has Ctrl-C come at a call of the kernel, of 6 rows each; gives what it was called with."""
+    monkeypatch.setattr("hogwild.learn.linear.CHUNK_NONZEROS", 72)
     visit, calls = RowWorker._visit, []
 
     def at(number):

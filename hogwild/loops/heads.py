@@ -65,7 +65,7 @@ class HeadsWorker(RowWorker):
         Asked to stop, all stop at the same place: every head has learned from the same rows.
         """
         snapshots = self._problem.snapshots if share.end == 1 else 0
-        gap = -(-len(self._order) // max(1, snapshots))
+        gap = max(1, len(self._order) // max(1, snapshots))
         taken = [0, 0]
         total, place, said = 0.0, begin, False
         while place < stop:
