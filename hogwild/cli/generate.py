@@ -90,15 +90,24 @@ def _write_rcv1(parsed: argparse.Namespace) -> None:
     import numpy as np
 
     from hogwild.data.files import save
-    from hogwild.data.synthetic import rcv1, rcv1_classes
-    from hogwild.learn.targets import Classes, SeveralLabels
+    from hogwild.data.synthetic import rcv1, rcv1_classes, rcv1_numbers
+    from hogwild.learn.targets import Classes, Counts, Numbers, SeveralLabels
     from hogwild.models.heads import HeadsModel
     from hogwild.models.linear import LinearModel
 
     _check_outputs(parsed, "output", "weights")
     given = parsed.rows, parsed.columns, parsed.seed
     model: LinearModel
-    if parsed.classes is None:
+    if parsed.targets not in (None, "numbers", "counts"):
+        raise OptionError(f"targets: {parsed.targets!r}; it must be numbers or counts")
+    if parsed.targets is not None:
+        if parsed.classes is not None or parsed.labels is not None:
+            raise OptionError("targets: leave out --classes and --labels, or --targets")
+        counts = parsed.targets == "counts"
+        rows, weights = rcv1_numbers(*given, first_row=parsed.first_row, counts=counts)
+        numbers, loss = (Counts(), "poisson") if counts else (Numbers(), "squared")
+        model = LinearModel(weights, 0.0, numbers, loss, 1)
+    elif parsed.classes is None:
         if parsed.labels is not None:
             raise OptionError("labels: it needs --classes, how many labels there are")
         rows, weights = rcv1(*given, first_row=parsed.first_row)
@@ -159,6 +168,7 @@ KINDS = {
             "labels": Option(
                 None, float, "with --classes: any number of labels a row, so many on average"
             ),
+            "targets": Option(None, str, "numbers or counts, in place of the labels"),
             "weights": Option(None, str, "a file for the weights behind the labels, as a model"),
         },
     ),

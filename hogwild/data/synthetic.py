@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, pdtrik
 
 from hogwild.data.rows import Rows
 from hogwild.errors import OptionError
-from hogwild.kernels.primitives import random_word
+from hogwild.kernels.primitives import random_share, random_word
 from hogwild.kernels.synthetic import (
     MOST_REPEATS,
     draw_lengths,
@@ -139,6 +139,38 @@ def rcv1_classes(
     if labels_per_row is not None:
         y = sums > ndtri(1 - labels_per_row / classes)
     return given.labelled(y), weights
+
+
+def rcv1_numbers(
+    rows: int = 200_000,
+    columns: int = 47_236,
+    seed: int = 0,
+    *,
+    counts: bool = False,
+    noise: float = 0.5,
+    first_row: int = 0,
+    nonzeros: int = 77,
+) -> tuple[Rows, Floats]:
+    """Draws the rows of `rcv1` with numbers in place of labels, or with counts.
+
+    Scores, row . weights, have a standard deviation of 1. A number is the score plus a normal one
+    times `noise`, which is the least RMSE there can be. A count comes from Poisson's distribution
+    with mean exp(score).
+
+    Returns:
+        The rows, and the planted weights.
+    """
+    if not 0 <= noise < np.inf:
+        raise OptionError(f"noise is {noise!r}; it must be a number of at least 0")
+    given, weights = rcv1(rows, columns, seed, noise=0.0, nonzeros=nonzeros, first_row=first_row)
+    scores = given.to_scipy() @ weights.astype(np.float64)
+    (key,) = random_word(seed, np.array([8], np.uint64))
+    drawn = random_word(key, np.arange(first_row, first_row + rows, dtype=np.uint64))
+    if counts:
+        share, mean = random_share(drawn), np.exp(scores)
+        quantiles = np.ceil(pdtrik(share, mean))
+        return given.labelled(np.where(share <= np.exp(-mean), 0, quantiles)), weights
+    return given.labelled(scores + noise * normal(drawn)), weights
 
 
 class _Text:

@@ -218,6 +218,7 @@ def test_a_pipe_that_closes_early_is_no_traceback(folder: Path) -> None:
         (["predict", "svm.hog", "none.svm"], 1, "none.svm"),
         (["evaluate", "none.hog", "test.svm"], 1, "cannot read the model none.hog"),
         (["generate", "rcv1", "x.svm", "--rows", "0"], 2, "rows"),
+        (["generate", "rcv1", "x.svm", "--targets", "counts", "--classes", "3"], 2, "leave out"),
         (["inspect", "none.svm"], 1, "none.svm"),
     ],
 )
@@ -312,6 +313,10 @@ def test_the_planted_weights_err_by_the_noise_alone(tmp_path: Path) -> None:
     assert run(*words, cwd=tmp_path).returncode == 0
     found = json.loads(run("evaluate", "planted.hog", "d.svm", "--json", cwd=tmp_path).stdout)
     assert found["error"] == pytest.approx(0.06, abs=0.015)
+    for kind, key, value in (("numbers", "rmse", 0.5), ("counts", "deviance", 1.03)):
+        assert run(*words, "--targets", kind, cwd=tmp_path).returncode == 0
+        found = json.loads(run("evaluate", "planted.hog", "d.svm", "--json", cwd=tmp_path).stdout)
+        assert found[key] == pytest.approx(value, rel=0.05)
 
 
 @pytest.mark.parametrize("where", ["> /dev/full", ">&-", "| head -n 1"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hogwild.data.rows import Rows
-from hogwild.data.synthetic import _odds, alias_table, columns_by_heat, rcv1
+from hogwild.data.synthetic import _odds, alias_table, columns_by_heat, rcv1, rcv1_numbers
 from hogwild.errors import OptionError
 
 COLUMNS = 5_000
@@ -140,3 +140,34 @@ def test_all_bad_arguments_are_listed_at_once():
         assert f"{name} is" in str(error.value)
     with pytest.raises(OptionError, match=r"columns is 100; rows of 77 .* 308 .* 25 or less"):
         rcv1(10, 100)
+
+
+def test_numbers_are_planted_scores_and_noise():
+    rows, weights = rcv1_numbers(20_000, COLUMNS, 5, noise=0.3)
+    scores = rows.to_scipy() @ weights.astype(float)
+    assert np.std(scores) == pytest.approx(1, abs=0.05)
+    errors = rows.numbers() - scores
+    assert np.std(errors) == pytest.approx(0.3, rel=0.03)
+    assert abs(np.corrcoef(errors, scores)[0, 1]) < 0.03
+
+
+def test_counts_have_the_mean_and_variance_of_poisson():
+    rows, weights = rcv1_numbers(50_000, COLUMNS, 5, counts=True)
+    means = np.exp(rows.to_scipy() @ weights.astype(float))
+    counts = rows.numbers()
+    assert np.array_equal(counts, np.round(counts))
+    assert counts.min() == 0
+    standardized = (counts - means) / np.sqrt(means)
+    assert standardized.mean() == pytest.approx(0, abs=0.02)
+    assert standardized.var() == pytest.approx(1, abs=0.05)
+    for low, high in ((0, 0.3), (0.3, 1), (1, 3)):  # P(0) = exp(-mean)
+        some = (means >= low) & (means < high)
+        assert np.mean(counts[some] == 0) == pytest.approx(np.exp(-means[some]).mean(), abs=0.02)
+
+
+def test_rows_with_numbers_depend_on_their_place_only():
+    every, _ = rcv1_numbers(300, COLUMNS, 5, counts=True)
+    later, _ = rcv1_numbers(200, COLUMNS, 5, counts=True, first_row=100)
+    assert same_rows(part(every, 100, 300), later)
+    with pytest.raises(OptionError, match="noise"):
+        rcv1_numbers(10, noise=-1)
