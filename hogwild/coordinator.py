@@ -489,7 +489,7 @@ class Run:
         if not self.config.tol or len(values) <= patience:
             return False
         gains = [before - after for before, after in pairwise(values)]
-        return all(gain < self.config.tol * abs(tracked) for gain in gains)
+        return all(gain <= self.config.tol * abs(tracked) for gain in gains)  # both may be 0
 
     def _evaluate(self) -> Row:
         """The objective and the errors, by all workers, with the training clock standing still."""

@@ -45,6 +45,7 @@ from hogwild.training import check_files, check_judge, check_room, row_sets, run
 
 SHARE = 0.1  # of the rows, held out where nothing else is to judge
 LOSS = "loss"
+OF_THE_RUN = ("mean", "taken")  # of a state: a mean that is over one training, and no other
 
 
 @dataclass(frozen=True)
@@ -325,7 +326,9 @@ class _Search:
             epochs += judged.epochs
             self._add(number, split, judged._replace(epochs=epochs))
             assert result.state is not None
-            start = State(result.state.weights, 0, 0, 0.0)
+            state = result.state.weights
+            kept = {name: state[name] for name in state if name not in OF_THE_RUN}
+            start = State(kept, 0, 0, 0.0)
 
     def _trained(self, config: Config, split: int, start: State | None) -> Result:
         learned, held = self._splits[split]

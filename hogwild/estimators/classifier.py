@@ -37,8 +37,9 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
 
     Args:
         loss: hinge (linear SVM), squared_hinge, logistic (or log_loss), squared (or
-            squared_error), modified_huber, exponential, perceptron, cross_entropy (softmax).
-        alpha: strength of the penalty.
+            squared_error), modified_huber, exponential, perceptron (averaged over all epochs),
+            cross_entropy (softmax).
+        alpha: strength of the penalty; None for 1e-4, and for none with perceptron.
         penalty: l2 (alpha/2 * |w|^2), l1 (alpha * |w|_1), elasticnet (both), or None.
         l1_ratio: share of l1 in the penalty elasticnet.
         max_iter: passes over the data, at most.
@@ -69,7 +70,7 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         self,
         loss: str = "hinge",
         *,
-        alpha: float = 1e-4,
+        alpha: float | None = None,
         penalty: str | None = "l2",
         l1_ratio: float = 0.15,
         max_iter: int = 20,

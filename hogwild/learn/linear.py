@@ -211,9 +211,10 @@ class LinearProblem(RowProblem):
         for name in self.shared():
             shared[name][:] = 0
         self._start = _given_state(start) if start else {}
-        if self._start and set(self._start) != set(self._outcome.kept):
+        if self._start and ("weights" in self._start) != ("weights" in self._outcome.kept):
             raise OptionError("l1: what to go on from has another kind of penalty; both or none")
-        for name, array in self._start.items():
+        for name in filter(self._start.__contains__, self._outcome.kept):
+            array = self._start[name]
             if len(array) != len(shared[name]):
                 needed, given = (len(some) // self.width - 1 for some in (shared["stored"], array))
                 raise DataError(
