@@ -43,6 +43,7 @@ DEFAULTS_L1: dict[str, Any] = {"l2": 0.0, "schedule": ADAPTIVE}
 PERCEPTRON = "perceptron"
 DEFAULTS_PERCEPTRON: dict[str, Any] = {"l2": 0.0, "schedule": "constant", "eta0": 1.0}
 BACKENDS = ("process", "thread")
+MEAN, VOTE = MERGES = ("mean", "vote")
 MOST_WORKERS = 1024
 MOST_FACTORS = 4096
 BETA = 0.9  # Niu et al. 2011, section 7
@@ -55,6 +56,10 @@ def task_names(task: str | None = None) -> list[str]:
 
 def backend_names(task: str | None = None) -> list[str]:
     return list(BACKENDS)
+
+
+def merge_names(task: str | None = None) -> list[str]:
+    return list(MERGES)
 
 
 def loss_names(task: str | None = None) -> list[str]:
@@ -203,6 +208,13 @@ class Config:
         "auto",
         "how workers share the weights; auto: what is fastest on this data",
         choices=strategy_names,
+    )
+    merge: str = option(
+        MEAN,
+        "with --strategy averaged or mixed: the model is the mean of the workers' weights, or each "
+        "worker's weights have a vote",
+        family="linear",
+        choices=merge_names,
     )
     deterministic: bool = option(
         False,

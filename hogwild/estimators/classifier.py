@@ -8,6 +8,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
+from hogwild.config import VOTE
 from hogwild.data.labels import LabelSets
 from hogwild.data.rows import Rows, two_values
 from hogwild.errors import DataError
@@ -23,6 +24,8 @@ def _gives_probabilities(classifier: Any) -> bool:
         raise AttributeError(
             f"the loss {classifier.loss} gives no probabilities; use one of: {able}"
         )
+    if classifier.merge == VOTE:
+        raise AttributeError("votes are not probabilities; use the merge mean")
     return True
 
 
@@ -54,7 +57,9 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
             the best epoch.
         validation_fraction: share of the rows to hold out.
         n_iter_no_change: epochs in a row without progress after which training stops.
-        schedule, eta0, average, strategy, backend: as in `hogwild.Config`.
+        schedule, eta0, average, strategy, merge, backend: as in `hogwild.Config`. With the merge
+            vote, `coef_` is the mean of `model_.members`, and `decision_function` gives the share
+            of their votes, less a half.
 
     Attributes:
         coef_: the weights, float32, of shape (classes, features); of two classes (1, features).
@@ -82,6 +87,7 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         eta0: float | None = None,
         average: bool = True,
         strategy: str = "auto",
+        merge: str = "mean",
         backend: str = "process",
         class_weight: Any = None,
         warm_start: bool = False,
@@ -102,6 +108,7 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         self.eta0 = eta0
         self.average = average
         self.strategy = strategy
+        self.merge = merge
         self.backend = backend
         self.class_weight = class_weight
         self.warm_start = warm_start
@@ -136,7 +143,8 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
             )
         task = "softmax" if self._is_softmax else "svm"
         labels = tuple(self.classes_.tolist())
-        self._train(rows, new, epochs, task=task, labels=labels, class_weight=self.class_weight)
+        more = {"class_weight": self.class_weight, "merge": self.merge}
+        self._train(rows, new, epochs, task=task, labels=labels, **more)
         return self
 
     @property

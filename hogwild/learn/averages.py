@@ -63,6 +63,8 @@ class Averages(Outcome):
         """
         scale: float = reading
         begin, end = share_of(self._size, parts, part)
+        if "members" in shared:
+            self._make_members(shared, scale, begin, end)
         if moments is None:
             if scale != 1.0:
                 shared["stored"][begin : min(end, self._scaled)] *= np.float32(scale)
@@ -73,6 +75,12 @@ class Averages(Outcome):
         share = view(Span, begin, end)
         arrays = tuple(shared[name] for name in CANDIDATES)
         return np.array(kernels.finish(arrays, scale, factors, self._scaled, share))
+
+    def _make_members(self, shared: Arrays, scale: float, begin: int, end: int) -> None:
+        """Makes a share of the members that vote: each worker's copy of the weights, whole."""
+        members, copies = (shared[name].reshape(-1, self._size) for name in ("members", "copies"))
+        members[:, begin:end] = copies[:, begin:end]
+        members[:, begin : min(end, self._scaled)] *= np.float32(scale)
 
     def choose(
         self,
@@ -117,6 +125,7 @@ class RunAverages(Averages):
     """
 
     kept = ("stored", "mean", "taken")
+    over_run = True
 
     def shared(self) -> Wanted:
         """The arrays that all workers share."""
@@ -134,7 +143,14 @@ class RunAverages(Averages):
         mine = slice(*share_of(self._size, parts, part))
         with np.errstate(all="ignore"):  # where weights overflow, which the coordinator tells
             shared["mean"][mine] += factor * (shared["whole"][mine] - shared["mean"][mine])
+            if "members" in shared:  # whose means are over as many snapshots together
+                members, sums = (shared[n].reshape(-1, self._size) for n in ("members", "sums"))
+                of_each = np.float32(len(members) / taken)
+                members[:, mine] += factor * (of_each * sums[:, mine] - members[:, mine])
         return np.array([taken / parts])
+
+    def _make_members(self, shared: Arrays, scale: float, begin: int, end: int) -> None:
+        """Members are means, too; they are made at the end of an epoch."""
 
     def choose(
         self,
@@ -148,9 +164,10 @@ class RunAverages(Averages):
         shared["taken"][0] += round(float(found[0]))
 
     def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
-        """Goes back to the last weights and their mean."""
-        for name, array in last.items():
-            shared[name][:] = array
+        """Goes back to the last weights and their mean, and to the members that vote."""
+        for name, array in (learned | last).items():
+            if name in shared:
+                shared[name][:] = array
 
     def name(self, shared: Arrays) -> str:
         """The name of the array that is taken."""

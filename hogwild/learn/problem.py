@@ -243,6 +243,8 @@ class RowProblem(Problem):
     width: int  # numbers stored for a column
     intercept_share: float  # the intercept's rate over that of the weights; 0: there is none
     curvature: float  # how far a slope changes where the score changes by one, about
+    averages_run = False  # whether what is taken is a mean over all epochs
+    votes = False  # whether what each worker learned is taken, and not only the mean
     groups = 1  # of weights, each of which can be learned without the others
     separate: list[npt.NDArray[np.uint32]]  # parts of the rows that share no column, once divided
     batch: int  # rows of a batch, for the strategy that has one
