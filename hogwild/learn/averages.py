@@ -63,8 +63,10 @@ class Averages(Outcome):
         """
         scale: float = reading
         begin, end = share_of(self._size, parts, part)
-        if "members" in shared:
-            self._make_members(shared, scale, begin, end)
+        if "members" in shared and not self.over_run:  # each worker's copy, made whole
+            members, copies = (shared[n].reshape(-1, self._size) for n in ("members", "copies"))
+            members[:, begin:end] = copies[:, begin:end]
+            members[:, begin : min(end, self._scaled)] *= np.float32(scale)
         if moments is None:
             if scale != 1.0:
                 shared["stored"][begin : min(end, self._scaled)] *= np.float32(scale)
@@ -75,12 +77,6 @@ class Averages(Outcome):
         share = view(Span, begin, end)
         arrays = tuple(shared[name] for name in CANDIDATES)
         return np.array(kernels.finish(arrays, scale, factors, self._scaled, share))
-
-    def _make_members(self, shared: Arrays, scale: float, begin: int, end: int) -> None:
-        """Makes a share of the members that vote: each worker's copy of the weights, whole."""
-        members, copies = (shared[name].reshape(-1, self._size) for name in ("members", "copies"))
-        members[:, begin:end] = copies[:, begin:end]
-        members[:, begin : min(end, self._scaled)] *= np.float32(scale)
 
     def choose(
         self,
@@ -148,9 +144,6 @@ class RunAverages(Averages):
                 of_each = np.float32(len(members) / taken)
                 members[:, mine] += factor * (of_each * sums[:, mine] - members[:, mine])
         return np.array([taken / parts])
-
-    def _make_members(self, shared: Arrays, scale: float, begin: int, end: int) -> None:
-        """Members are means, too; they are made at the end of an epoch."""
 
     def choose(
         self,

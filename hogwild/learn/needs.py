@@ -40,12 +40,6 @@ def _averages(config: "Config") -> bool:
     return config.strategy != AUTO and STRATEGIES[config.strategy].averages
 
 
-def _has_two_classes(config: "Config") -> bool:
-    from hogwild.config import TASKS
-
-    return "signs" in TASKS[config.task].kinds
-
-
 def _has_parameter(option: str) -> Test:
     def has(config: "Config") -> bool:
         own = config.loss_parameter
@@ -101,7 +95,7 @@ NEEDS = (
     Need(
         "merge",
         lambda config: config.family == "linear" and config.merge == "vote",
-        lambda config: _averages(config) and _has_two_classes(config),
+        lambda config: _averages(config) and config.task in ("svm", "logistic"),
         "the strategy averaged or mixed, and the task svm or logistic, to be vote",
     ),
     Need(

@@ -9,7 +9,7 @@ import numpy as np
 
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.exchange import add_up
-from hogwild.kernels.views import Clock, Span, Task, view
+from hogwild.kernels.views import Clock, Span, view
 from hogwild.learn.problem import RowProblem, Share
 from hogwild.loops.shared import RowWorker
 from hogwild.parallel.memory import Arrays, Wanted, private_arrays
@@ -52,11 +52,12 @@ class MixedWorker(RowWorker):
             self._weights[:bias] *= np.float32(self._scale)
         else:
             self._weights[:] = self._shared["stored"]
+        if self._gap and share.begin == 0:
+            self._mine("sums")[:] = 0
         # Each counts its own steps
         before = share.done // self._control.workers
         task = self._problem.task(self._order, share._replace(done=before))
-        total = 0.0
-        place = begin
+        total, place, self._scale = 0.0, begin, 1.0
         while place < stop and self._control.goes_on():
             end = min(place + self._problem.chunk, stop)
             if self._gap:
@@ -65,20 +66,17 @@ class MixedWorker(RowWorker):
             total += self._visit(task, place, end, clock)
             self._control.count(self._rank, end - begin)
             place = end
+            self._scale = float(self._problem.step.scale(task.plan, float(before + place - begin)))
             if self._gap and (place % self._gap == 0 or place == len(self._order)):
-                self._take(self._scale_at(task, before + place - begin), place <= self._gap)
-        self._scale = self._scale_at(task, before + place - begin)
+                self._take_snapshot()
         self._average()
         self._done = share.done + self._control.steps()
         return total
 
-    def _scale_at(self, task: Task, done: int) -> float:
-        return float(self._problem.step.scale(task.plan, float(done)))
-
-    def _take(self, scale: float, first: bool) -> None:
-        """Adds the weights to the sum over snapshots; the first of an epoch begins it."""
+    def _take_snapshot(self) -> None:
+        """Adds the weights to the sum over this epoch's snapshots."""
         own = {"stored": self._weights, "tail": self._mine("sums")}
-        self._problem.add_snapshot(own, True, first, scale)
+        self._problem.add_snapshot(own, late=True, first=False, scale=self._scale)
         self._control.add_moments(0, 1)
 
     def _mine(self, name: str) -> Any:

@@ -230,9 +230,9 @@ def test_an_epoch_that_goes_wrong_is_done_again():
 # What ends training before its time
 
 
-@pytest.fixture
-def interrupted(monkeypatch):
-    """Ctrl-C in the middle of the second epoch, which takes half a second."""
+@pytest.fixture(params=[0.0, 0.3])
+def interrupted(monkeypatch, request):
+    """Ctrl-C in the second epoch, which takes half a second: soon, or in its middle."""
     visit, made, heard = RowWorker._visit, LinearProblem.__init__, []
 
     def visit_slowly(self, *arguments):
@@ -245,7 +245,7 @@ def interrupted(monkeypatch):
 
     class Interrupts(hogwild.Watcher):
         def tick(self, epoch, share, seconds):
-            if epoch == 2 and share > 0.3 and not heard:
+            if epoch == 2 and share > request.param and not heard:
                 heard.append(share)
                 os.kill(os.getpid(), signal.SIGINT)
 
