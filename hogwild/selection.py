@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild import grids
-from hogwild.config import Config
+from hogwild.config import VOTE, Config
 from hogwild.coordinator import Result, Run, State, Watcher
 from hogwild.data.folds import folds as folds_of
 from hogwild.data.rows import Labels, Rows
@@ -310,7 +310,9 @@ class _Search:
         start, epochs = None, 0
         for number in numbers:
             config = self._plan.configs[number]
-            if alone:
+            if alone and config.merge == VOTE:  # between as many workers as in the end
+                config = replace(config, backend="thread")
+            elif alone:
                 config = replace(config, workers=1)
             try:
                 result = self._trained(config, split, start)

@@ -187,6 +187,15 @@ def test_the_same_bytes_with_the_same_number_of_workers(rows, strategy, loss):
     assert bytes_of(trained(rows, strategy, workers=2, **options).model) not in found
 
 
+@pytest.mark.parametrize("loss", ["perceptron", "hinge"])
+def test_workers_that_make_the_means_together_make_the_same_bytes(rows, loss, monkeypatch):
+    found = set()
+    for many in (1 << 18, 10):
+        monkeypatch.setattr("hogwild.learn.linear.MANY_WEIGHTS", many)
+        found.add(bytes_of(trained(rows, loss=loss, eta0=0.5).model))
+    assert len(found) == 1
+
+
 def test_weights_of_rows_count_in_the_errors_of_the_vote(rows):
     weights = np.random.default_rng(0).random(len(rows))
     result = trained(rows, sample_weight=weights)
@@ -218,6 +227,21 @@ def test_early_stopping_takes_the_members_of_the_best_epoch(rows):
     best = result.model.about["trace"]["last"]["epoch"]
     again = trained(rows, loss="perceptron", early_stopping=0.2, epochs=best)
     assert bytes_of(again.model) == bytes_of(result.model)
+
+
+def test_folds_are_judged_by_as_many_members(rows, monkeypatch):
+    judged, evaluate = [], VoteModel.evaluate
+
+    def noted(self, *arguments):
+        judged.append(len(self.members))
+        return evaluate(self, *arguments)
+
+    monkeypatch.setattr(VoteModel, "evaluate", noted)
+    options = {"strategy": "mixed", "merge": "vote", "workers": 3, "epochs": 2}
+    found = hogwild.search(rows, folds=4, metric="error", loss="perceptron", **options)
+    assert judged == [3] * 4
+    assert len(found.model.members) == 3
+    assert 0.05 < found.table[0]["error"] < 0.3
 
 
 def test_an_epoch_that_goes_wrong_is_done_again():
