@@ -5,6 +5,7 @@
 # make scaling          how training scales with workers, and why no better (SHAPE=..., ROWS=...)
 # make peers            time to quality beside other trainers
 # make peers-mf         the same for factorization: installs them in experiments/.peers first (3 GB)
+# make perceptrons      distributed perceptrons: mixing and votes, by test error
 # make clean            removes .venv, the peers, and what the experiments wrote
 
 ROWS ?= 200000
@@ -18,7 +19,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run-experiment test test-all check format speed scaling peers peers-mf clean
+.PHONY: run-experiment test test-all check format speed scaling peers peers-mf perceptrons clean
 
 run-experiment: .venv/installed
 	$(BIN)/python experiments/run.py --rows $(ROWS)
@@ -55,6 +56,9 @@ peers: .venv/installed-dev
 peers-mf: .venv/installed-dev
 	$(BIN)/python experiments/peers_mf.py --install
 	$(BIN)/python experiments/peers_mf.py
+
+perceptrons: .venv/installed
+	$(BIN)/python experiments/perceptrons.py
 
 .venv/installed: pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "hogwild needs Python 3.11 or newer; say make PYTHON=/path/to/python" >&2; exit 1; }

@@ -39,7 +39,11 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 }
 # Of linear models with an L1 penalty
 DEFAULTS_L1: dict[str, Any] = {"l2": 0.0, "schedule": ADAPTIVE}
+# Of perceptrons: from zero weights and without a penalty, the rate changes no prediction
+PERCEPTRON = "perceptron"
+DEFAULTS_PERCEPTRON: dict[str, Any] = {"l2": 0.0, "schedule": "constant", "eta0": 1.0}
 BACKENDS = ("process", "thread")
+MEAN, VOTE = MERGES = ("mean", "vote")
 MOST_WORKERS = 1024
 MOST_FACTORS = 4096
 BETA = 0.9  # Niu et al. 2011, section 7
@@ -52,6 +56,10 @@ def task_names(task: str | None = None) -> list[str]:
 
 def backend_names(task: str | None = None) -> list[str]:
     return list(BACKENDS)
+
+
+def merge_names(task: str | None = None) -> list[str]:
+    return list(MERGES)
 
 
 def loss_names(task: str | None = None) -> list[str]:
@@ -145,7 +153,7 @@ class Config:
     )
     l2: float | None = option(
         None,
-        "weight of the penalty l2/2 * |w|^2 [1e-4, with --l1 0; of factors, "
+        "weight of the penalty l2/2 * |w|^2 [1e-4, with --l1 or the loss perceptron 0; of factors, "
         "by the spread of the ratings and how many there are of a user and an item]",
         least=0,
         searched=True,
@@ -201,6 +209,13 @@ class Config:
         "how workers share the weights; auto: what is fastest on this data",
         choices=strategy_names,
     )
+    merge: str = option(
+        MEAN,
+        "with --strategy averaged or mixed: the model is the mean of the workers' weights, or each "
+        "worker's weights have a vote",
+        family="linear",
+        choices=merge_names,
+    )
     deterministic: bool = option(
         False,
         "learn the same bytes with any number of workers (ordered; of many classes, heads; for mf, "
@@ -216,12 +231,12 @@ class Config:
     backend: str = option("process", "what the workers are", choices=backend_names)
     schedule: str | None = option(
         None,
-        "how the rate goes down [inverse; with --l1 and for mf, adaptive]",
+        "how the rate goes down [inverse; perceptron, constant; with --l1 and for mf, adaptive]",
         choices=schedule_names,
     )
     eta0: float | None = option(
         None,
-        "the first rate [found on a few rows; for mf, by the size of the ratings]",
+        "the first rate [found on a few rows; perceptron, 1; for mf, by the size of the ratings]",
         above=0,
         searched=True,
     )
@@ -234,7 +249,8 @@ class Config:
     )
     average: bool = option(
         True,
-        "take a mean of the weights over the last epoch where that is better; never with --l1",
+        "take a mean of the weights over the last epoch where that is better (perceptron: always, "
+        "and over all epochs); never with --l1",
         family="linear",
     )
     objective_every: int = option(
@@ -244,6 +260,8 @@ class Config:
 
     def __post_init__(self) -> None:
         defaults = DEFAULTS_L1 if self.zeroes else DEFAULTS.get(self.family, {})
+        if self.is_perceptron:
+            defaults = DEFAULTS_PERCEPTRON
         for name, value in defaults.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
@@ -342,6 +360,11 @@ class Config:
     def zeroes(self) -> bool:
         """Whether weights of a linear model are to be zero, for an L1 penalty."""
         return self.family == "linear" and isinstance(self.l1, numbers.Real) and self.l1 > 0
+
+    @property
+    def is_perceptron(self) -> bool:
+        """Whether perceptrons are learned, whose steps depend on the signs of scores alone."""
+        return self.family == "linear" and self.loss == PERCEPTRON and not self.zeroes
 
     @property
     def has_biases(self) -> bool:

@@ -336,7 +336,8 @@ class Run:
         if moments is not None:
             self._to_choose = np.sum(found, axis=0), share.epoch == 1
             last = len(self.trace) + 1 == self.config.epochs
-            if share.epoch == 1 or stopped or last or self._is_due(share.epoch):
+            needed = share.epoch == 1 or last or stopped or problem.averages_run
+            if needed or self._is_due(share.epoch):
                 self._choose()
 
     def _choose(self) -> None:
@@ -503,7 +504,7 @@ class Run:
         if not self.config.tol or len(values) <= patience:
             return False
         gains = [before - after for before, after in pairwise(values)]
-        return all(gain < self.config.tol * abs(tracked) for gain in gains)
+        return all(gain <= self.config.tol * abs(tracked) for gain in gains)  # both may be 0
 
     def _evaluate(self) -> Row:
         """The objective and the errors, by all workers, with the training clock standing still."""

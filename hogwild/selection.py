@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild import grids
-from hogwild.config import Config
+from hogwild.config import VOTE, Config
 from hogwild.coordinator import Result, Run, State, Watcher
 from hogwild.data.folds import folds as folds_of
 from hogwild.data.rows import Labels, Rows
@@ -45,6 +45,7 @@ from hogwild.training import check_files, check_judge, check_room, row_sets, run
 
 SHARE = 0.1  # of the rows, held out where nothing else is to judge
 LOSS = "loss"
+OF_THE_RUN = ("mean", "taken")  # of a state: a mean that is over one training, and no other
 
 
 @dataclass(frozen=True)
@@ -309,7 +310,9 @@ class _Search:
         start, epochs = None, 0
         for number in numbers:
             config = self._plan.configs[number]
-            if alone:
+            if alone and config.merge == VOTE:  # between as many workers as in the end
+                config = replace(config, backend="thread")
+            elif alone:
                 config = replace(config, workers=1)
             try:
                 result = self._trained(config, split, start)
@@ -325,7 +328,9 @@ class _Search:
             epochs += judged.epochs
             self._add(number, split, judged._replace(epochs=epochs))
             assert result.state is not None
-            start = State(result.state.weights, 0, 0, 0.0)
+            state = result.state.weights
+            kept = {name: state[name] for name in state if name not in OF_THE_RUN}
+            start = State(kept, 0, 0, 0.0)
 
     def _trained(self, config: Config, split: int, start: State | None) -> Result:
         learned, held = self._splits[split]

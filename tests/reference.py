@@ -149,6 +149,16 @@ def train(X, y, orders, plan, snapshots, beta=1.0):
     return {"last": (w, b), "tail mean": means[0], "whole mean": means[1]}
 
 
+def averaged_perceptron(X, y, orders, share):
+    """The means of w and b after each step of all orders; `share` as in `Plan`."""
+    w, b, sum_w, sum_b, steps = np.zeros(X.shape[1]), 0.0, 0.0, 0.0, 0
+    for row in np.concatenate(orders):
+        if y[row] * (w @ X[row] + b) <= 0:
+            w, b = w + y[row] * X[row], b + share * y[row]
+        sum_w, sum_b, steps = sum_w + w, sum_b + b, steps + 1
+    return sum_w / steps, sum_b / steps
+
+
 def follow(X, y, orders, plan, weights=None):
     """FTRL-proximal, an epoch for each order: w, b, and the sums of the losses just before steps.
 

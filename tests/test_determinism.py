@@ -161,7 +161,7 @@ def test_a_run_of_one_worker_is_what_the_reference_does(schedule, epochs, taken,
     assert all(np.max(np.abs(w - other)) > 1e-3 for other in others)
 
 
-@pytest.mark.parametrize("loss", names_for(SIGNS))
+@pytest.mark.parametrize("loss", [name for name in names_for(SIGNS) if name != "perceptron"])
 @pytest.mark.parametrize("eta0", [1e-4, 1e-2, 0.3])
 @pytest.mark.parametrize("epochs", [1, 2])
 def test_another_candidate_is_taken_where_it_is_better_beyond_doubt(

@@ -30,7 +30,7 @@ TITLES = {
 SHARES = ("error", "top_5_error", "hamming_loss", "subset_accuracy")
 # Why a number is missing; others that are missing make no sense for the model, and are left out
 MISSING = {
-    "log_loss": "this loss gives no probabilities",
+    "log_loss": "this model gives no probabilities",
     "auc": "rows of one class only",
     "r2": "all targets are equal",
 }
@@ -87,7 +87,8 @@ def _show_ratings(found: dict[str, Any], model: "FactorModel") -> None:
 def _show(found: dict[str, Any], model: "LinearModel") -> None:
     """A line for each number; lists and tables after them."""
     print(f"rows             {found['rows']:,}")
-    penalty = f"({model.loss} loss, {model.penalty})"
+    of_mean = ", of the members' mean" if model.kind == "votes" else ""
+    penalty = f"({model.loss} loss, {model.penalty}{of_mean})"
     print(f"objective        {found['objective']:.6f}   {penalty}")
     for name, title in TITLES.items():
         if found.get(name) is not None or (name in found and name in MISSING):

@@ -8,6 +8,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
+from hogwild.config import VOTE
 from hogwild.data.labels import LabelSets
 from hogwild.data.rows import Rows, two_values
 from hogwild.errors import DataError
@@ -23,6 +24,8 @@ def _gives_probabilities(classifier: Any) -> bool:
         raise AttributeError(
             f"the loss {classifier.loss} gives no probabilities; use one of: {able}"
         )
+    if classifier.merge == VOTE:
+        raise AttributeError("votes are not probabilities; use the merge mean")
     return True
 
 
@@ -37,8 +40,9 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
 
     Args:
         loss: hinge (linear SVM), squared_hinge, logistic (or log_loss), squared (or
-            squared_error), modified_huber, exponential, perceptron, cross_entropy (softmax).
-        alpha: strength of the penalty.
+            squared_error), modified_huber, exponential, perceptron (averaged over all epochs),
+            cross_entropy (softmax).
+        alpha: strength of the penalty; None for 1e-4, and for none with perceptron.
         penalty: l2 (alpha/2 * |w|^2), l1 (alpha * |w|_1), elasticnet (both), or None.
         l1_ratio: share of l1 in the penalty elasticnet.
         max_iter: passes over the data, at most.
@@ -53,7 +57,9 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
             the best epoch.
         validation_fraction: share of the rows to hold out.
         n_iter_no_change: epochs in a row without progress after which training stops.
-        schedule, eta0, average, strategy, backend: as in `hogwild.Config`.
+        schedule, eta0, average, strategy, merge, backend: as in `hogwild.Config`. With the merge
+            vote, `coef_` is the mean of `model_.members`, and `decision_function` gives the share
+            of their votes, less a half.
 
     Attributes:
         coef_: the weights, float32, of shape (classes, features); of two classes (1, features).
@@ -69,7 +75,7 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         self,
         loss: str = "hinge",
         *,
-        alpha: float = 1e-4,
+        alpha: float | None = None,
         penalty: str | None = "l2",
         l1_ratio: float = 0.15,
         max_iter: int = 20,
@@ -81,6 +87,7 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         eta0: float | None = None,
         average: bool = True,
         strategy: str = "auto",
+        merge: str = "mean",
         backend: str = "process",
         class_weight: Any = None,
         warm_start: bool = False,
@@ -101,6 +108,7 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         self.eta0 = eta0
         self.average = average
         self.strategy = strategy
+        self.merge = merge
         self.backend = backend
         self.class_weight = class_weight
         self.warm_start = warm_start
@@ -135,7 +143,8 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
             )
         task = "softmax" if self._is_softmax else "svm"
         labels = tuple(self.classes_.tolist())
-        self._train(rows, new, epochs, task=task, labels=labels, class_weight=self.class_weight)
+        more = {"class_weight": self.class_weight, "merge": self.merge}
+        self._train(rows, new, epochs, task=task, labels=labels, **more)
         return self
 
     @property

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hogwild.config import DEFAULTS
 from hogwild.errors import OptionError
 from hogwild.learn.losses import LOSSES
 from hogwild.machine import usable_cores
@@ -57,6 +58,8 @@ def _penalties(penalty: str | None, alpha: Any, l1_ratio: Any) -> dict[str, Any]
         raise OptionError(f"l1_ratio: must be a number from 0 to 1, not {l1_ratio!r}")
     if penalty is None:
         return {"l2": 0.0}
+    if alpha is None and penalty != "l2":
+        alpha = DEFAULTS["linear"]["l2"]
     if penalty == "l2" or not _is_number(alpha) or not alpha >= 0:
         return {"l2": alpha}  # of which `Config` says what may be wrong
     share = 1.0 if penalty == "l1" else float(l1_ratio)

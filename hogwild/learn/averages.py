@@ -63,6 +63,10 @@ class Averages(Outcome):
         """
         scale: float = reading
         begin, end = share_of(self._size, parts, part)
+        if "members" in shared and not self.over_run:  # each worker's copy, made whole
+            members, copies = (shared[n].reshape(-1, self._size) for n in ("members", "copies"))
+            members[:, begin:end] = copies[:, begin:end]
+            members[:, begin : min(end, self._scaled)] *= np.float32(scale)
         if moments is None:
             if scale != 1.0:
                 shared["stored"][begin : min(end, self._scaled)] *= np.float32(scale)
@@ -107,6 +111,64 @@ class Averages(Outcome):
     def word(self, shared: Arrays) -> str:
         """Which weights were chosen, as a word for the trace."""
         return WORDS[shared["chosen"][0]]
+
+
+class RunAverages(Averages):
+    """The mean of the weights over all epochs, as an averaged perceptron takes it.
+
+    It is over snapshots, of which each epoch has equally many (Freund and Schapire 1999, Collins
+    2002). `taken` is over how many.
+    """
+
+    kept = ("stored", "mean", "taken")
+    over_run = True
+
+    def shared(self) -> Wanted:
+        """The arrays that all workers share."""
+        return super().shared() | {"mean": (self._size, np.float32), "taken": (1, np.int64)}
+
+    def finish(
+        self, shared: Arrays, reading: Any, moments: tuple[int, int] | None, part: int, parts: int
+    ) -> npt.NDArray[np.float64]:
+        """Adds the snapshots of an epoch to the mean; returns a share of their number."""
+        found = super().finish(shared, reading, moments, part, parts)
+        if moments is None:
+            return found
+        taken = moments[0] + max(1, moments[1])  # without late ones, one of the present weights
+        factor = np.float32(taken / (int(shared["taken"][0]) + taken))
+        mine = slice(*share_of(self._size, parts, part))
+        with np.errstate(all="ignore"):  # where weights overflow, which the coordinator tells
+            shared["mean"][mine] += factor * (shared["whole"][mine] - shared["mean"][mine])
+            if "members" in shared:  # whose means are over as many snapshots together
+                members, sums = (shared[n].reshape(-1, self._size) for n in ("members", "sums"))
+                of_each = np.float32(len(members) / taken)
+                members[:, mine] += factor * (of_each * sums[:, mine] - members[:, mine])
+        return np.array([taken / parts])
+
+    def choose(
+        self,
+        shared: Arrays,
+        found: npt.NDArray[np.float64],
+        first: bool,
+        sample: Sample,
+        threads: int,
+    ) -> None:
+        """Nothing is left to choose; counts the snapshots of the epoch."""
+        shared["taken"][0] += round(float(found[0]))
+
+    def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
+        """Goes back to the last weights and their mean, and to the members that vote."""
+        for name, array in (learned | last).items():
+            if name in shared:
+                shared[name][:] = array
+
+    def name(self, shared: Arrays) -> str:
+        """The name of the array that is taken."""
+        return "mean" if shared["taken"][0] else "stored"
+
+    def word(self, shared: Arrays) -> str:
+        """Which weights are taken, as a word for the trace."""
+        return "run mean"
 
 
 def _best(points: list[Point], default: int, sample: Sample, doubt: float) -> int:

@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.config import Config
+from hogwild.config import VOTE, Config
 from hogwild.data.components import parts_apart
 from hogwild.data.rows import Labels, Rows
 from hogwild.data.statistics import Frequency, largest_columns, sharing
 from hogwild.errors import DataError, OptionError
 from hogwild.kernels.compile import Kernel
-from hogwild.kernels.evaluate import absolute_sum, squared_norm
+from hogwild.kernels.evaluate import absolute_sum, scores, squared_norm
 from hogwild.kernels.order import shuffle
 from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
 from hogwild.kernels.views import Clock, Fetching, Span, Stored, Task, task_of, view
 from hogwild.learn import column_sizes, fetching, progress
 from hogwild.learn.heads import heads_of, zeros_on_a_line
-from hogwild.learn.losses import LOSSES
+from hogwild.learn.losses import LOSSES, SIGNS
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.problem import Arrays, Now, RowProblem, Share, Shown, Sums
 from hogwild.learn.sample import FEW_COLUMNS, Options, Sample
@@ -33,8 +33,10 @@ from hogwild.learn.solver import Traits
 from hogwild.learn.solvers import solver_for
 from hogwild.learn.targets import target_for
 from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
+from hogwild.machine import usable_cores
 from hogwild.models.heads import HeadsModel
 from hogwild.models.linear import LinearModel
+from hogwild.models.votes import VoteModel, votes
 from hogwild.steps.step import Step
 
 BATCH = 256
@@ -73,6 +75,12 @@ class LinearProblem(RowProblem):
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to learn from")
         self.target = target_for(config, rows, labels)
+        self.votes = config.merge == VOTE
+        if self.votes and self.target.kind != SIGNS:
+            raise OptionError(
+                f"merge: to be vote it needs two classes, and {rows.name} has "
+                f"{len(self.target.labels)}; leave it out"
+            )
         self.heads = heads_of(config.loss_name, self.target.kind, self.target.heads)
         self.groups = self.heads.groups
         if config.early_stopping is not None:
@@ -114,7 +122,7 @@ class LinearProblem(RowProblem):
         self._solver = solver_for(config, traits)
         self.width = self._solver.step.width or self.heads.width
         self._outcome = self._solver.outcome(self.columns, self.effort)
-        self.snapshots = self._outcome.snapshots
+        self.snapshots, self.averages_run = self._outcome.snapshots, self._outcome.over_run
 
     def _objective_at_zero(self) -> float:
         """The objective at zero weights; infinity for a loss that is 0 there and tells nothing."""
@@ -153,13 +161,15 @@ class LinearProblem(RowProblem):
         return [
             f"{self.name}: {self.units:,} rows, {self.columns:,} columns, {self.work:,} non-zeros"
             f"{held}",
-            self.target.summary + f"{self.config.loss_name} loss, {self._penalty}",
+            self.target.summary + f"{self.config.loss_name} loss, {self._penalty}"
+            f"{', errors of the vote, objective of the mean' if self.votes else ''}",
         ]
 
     @property
     def model_bytes(self) -> int:
         """About how large a model file will be."""
-        return 4 * self.columns * self.heads.count
+        members = (self.config.workers or usable_cores()) if self.votes else 1
+        return 4 * self.columns * self.heads.count * members
 
     def check_memory(self, shared: int, available: int) -> None:
         """Refuses to begin where the weights of all heads, with all copies, do not fit."""
@@ -193,7 +203,7 @@ class LinearProblem(RowProblem):
     def kernels(self) -> list[Kernel]:
         """All that training will call besides the loops."""
         evaluators = [self.heads.kernels(data.weighted)[0] for data in self._sets.values()]
-        always = [shuffle, *dict.fromkeys(evaluators), squared_norm]
+        always = [shuffle, *dict.fromkeys(evaluators), squared_norm, *[scores] * self.votes]
         if self._penalty.l1:
             always.append(absolute_sum)
         few, compare = self.heads.few(), self.heads.kernels(self._weighted)[1]
@@ -210,15 +220,18 @@ class LinearProblem(RowProblem):
         for name in self.shared():
             shared[name][:] = 0
         self._start = _given_state(start) if start else {}
-        if self._start and set(self._start) != set(self._outcome.kept):
+        if self._start and ("weights" in self._start) != ("weights" in self._outcome.kept):
             raise OptionError("l1: what to go on from has another kind of penalty; both or none")
-        for name, array in self._start.items():
+        for name in filter(self._start.__contains__, self._outcome.kept):
+            array = self._start[name]
             if len(array) != len(shared[name]):
                 needed, given = (len(some) // self.width - 1 for some in (shared["stored"], array))
                 raise DataError(
                     f"{self.name} needs {needed:,} weights, and what to go on from has {given:,}"
                 )
             shared[name][:] = array
+        if self.votes:  # the members go on from what was learned together
+            shared["members"].reshape(-1, self.size)[:] = self.learned(shared)["weights"]
         self._solver.start(shared["stored"])
 
     @property
@@ -260,8 +273,12 @@ class LinearProblem(RowProblem):
         self._outcome.choose(shared, found, first, self.sample(threads), threads)
 
     def learned(self, shared: Arrays) -> Arrays:
-        """The weights, with the intercept behind them, that training came to: a view."""
-        return {"weights": shared[self._outcome.name(shared)]}
+        """The weights, with the intercept behind them, that training came to; views.
+
+        Where workers vote, those of each, too.
+        """
+        found = {"weights": shared[self._outcome.name(shared)]}
+        return found | {name: shared[name] for name in ("members",) if name in shared}
 
     def goes_on_from(self, shared: Arrays) -> Arrays:
         """What is stored, and not a mean of it."""
@@ -346,6 +363,9 @@ class LinearProblem(RowProblem):
         """A model of what was learned; it keeps no view of the arrays."""
         weights = learned["weights"].copy()
         given = self.target, self.config.loss_name, self._given.index_base, about
+        if self.votes:
+            members = learned["members"].reshape(-1, self.size).copy()
+            return VoteModel(members, *given, parameter=self._parameter)
         if self.heads.width > 1:
             by_column = weights.reshape(-1, self.heads.width)[:, : self.heads.count]
             return HeadsModel(by_column[:-1].T, by_column[-1], *given, parameter=self._parameter)
@@ -464,7 +484,11 @@ class LinearProblem(RowProblem):
         """The sums over some rows of the losses and of the two errors of the kind of target."""
         weights, rows = self.learned(shared)["weights"], self._sets[data]
         span = view(Span, part * self.chunk, min((part + 1) * self.chunk, len(rows)))
-        return self.heads.evaluate(rows.view, rows.weighted, span, weights, self._parameter)
+        found = self.heads.evaluate(rows.view, rows.weighted, span, weights, self._parameter)
+        if "members" in shared:
+            members = shared["members"].reshape(-1, self.size)
+            found[1] = rows.errors(lambda some: votes(some, members), span)
+        return found
 
 
 def _given_state(start: Arrays) -> Arrays:

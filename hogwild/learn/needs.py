@@ -35,9 +35,9 @@ def _deterministic(config: "Config") -> bool:
 
 
 def _averages(config: "Config") -> bool:
-    from hogwild.loops.strategies import STRATEGIES
+    from hogwild.loops.strategies import AUTO, STRATEGIES
 
-    return STRATEGIES[config.strategy].averages
+    return config.strategy != AUTO and STRATEGIES[config.strategy].averages
 
 
 def _has_parameter(option: str) -> Test:
@@ -87,10 +87,16 @@ NEEDS = (
     ),
     Need(
         "strategy",
-        lambda config: config.zeroes and config.strategy != "auto",
+        lambda config: config.zeroes,
         lambda config: not _averages(config),
         "to be one that takes no means of weights with l1: means of zeros at different times are "
         "not zero",
+    ),
+    Need(
+        "merge",
+        lambda config: config.family == "linear" and config.merge == "vote",
+        lambda config: _averages(config) and config.task in ("svm", "logistic"),
+        "the strategy averaged or mixed, and the task svm or logistic, to be vote",
     ),
     Need(
         "batch",

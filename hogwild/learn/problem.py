@@ -65,6 +65,7 @@ class Problem(ABC):
     notes: list[str]  # what the user should be told before training
     shown: tuple[Shown, ...]
     snapshots = 0  # of the weights in an epoch, of which means are made; 0: none
+    averages_run = False  # whether what is taken is a mean over all epochs
     judge: str | None = None  # the number of the trace by which the best epoch is told, if any
     most_workers = 1024  # that can be at work at once
     ours_alone: tuple[str, ...] = ()  # attributes that the workers do without
@@ -243,6 +244,7 @@ class RowProblem(Problem):
     width: int  # numbers stored for a column
     intercept_share: float  # the intercept's rate over that of the weights; 0: there is none
     curvature: float  # how far a slope changes where the score changes by one, about
+    votes = False  # whether what each worker learned is taken, and not only the mean
     groups = 1  # of weights, each of which can be learned without the others
     separate: list[npt.NDArray[np.uint32]]  # parts of the rows that share no column, once divided
     batch: int  # rows of a batch, for the strategy that has one

@@ -8,10 +8,12 @@ from hogwild.learn.linear import LinearProblem
 from hogwild.models.factors import FactorModel
 from hogwild.models.heads import HeadsModel
 from hogwild.models.linear import LinearModel
+from hogwild.models.votes import VoteModel
 from hogwild.paths import PathLike
 
 PROBLEMS: dict[str, Any] = {"linear": LinearProblem, "factors": FactorProblem}  # by family
-MODELS: dict[str, Any] = {model.kind: model for model in (LinearModel, HeadsModel, FactorModel)}
+LINEAR = LinearModel, HeadsModel, VoteModel
+MODELS: dict[str, Any] = {model.kind: model for model in (*LINEAR, FactorModel)}
 
 
 def load_model(path: PathLike) -> Any:

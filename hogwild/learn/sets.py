@@ -1,5 +1,6 @@
 """Sets of rows to learn from or to evaluate on, with their targets and weights."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from hogwild.data.folds import held_out
 from hogwild.data.labels import LabelSets
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError, OptionError
-from hogwild.kernels.views import RowView, view
+from hogwild.kernels.views import RowView, Span, view
 from hogwild.learn.targets import Target
 
 
@@ -50,6 +51,14 @@ class Set:
 
     def __len__(self) -> int:
         return len(self.view.begins)
+
+    def errors(self, scores_of: Callable[[RowView], npt.NDArray[Any]], span: Span) -> float:
+        """The weight of some rows of two classes that scores put on the wrong side."""
+        mine = slice(int(span.begin), int(span.end))
+        targets = self.view.targets.reshape(len(self), -1)[mine]
+        some = self.view._replace(begins=self.view.begins[mine], ends=self.view.ends[mine])
+        wrong = (scores_of(some) > 0) != (targets[:, 0] > 0)
+        return float(np.sum(targets[wrong, 1], dtype=np.float64) if self.weighted else wrong.sum())
 
 
 def hold_out(rows: Rows, target: Target, share: float, seed: int) -> tuple[Rows, Rows]:

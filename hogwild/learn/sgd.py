@@ -8,7 +8,7 @@ import numpy.typing as npt
 from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import Fetching, RowView, Stored, task_of, view
-from hogwild.learn.averages import Averages
+from hogwild.learn.averages import Averages, RunAverages
 from hogwild.learn.problem import Now
 from hogwild.learn.sample import Sample
 from hogwild.learn.solver import Solver, Traits
@@ -37,7 +37,9 @@ class Sgd(Solver):
 
     def outcome(self, columns: int, nonzeros: float) -> Averages:
         """The last weights, or means of them."""
-        return Averages(columns, self._traits.heads.width, nonzeros, self._config.average)
+        config = self._config
+        kind = RunAverages if config.is_perceptron and config.average else Averages
+        return kind(columns, self._traits.heads.width, nonzeros, config.average)
 
     def plan(self, since: float, eta0: float) -> Any:
         """The numbers of a share of an epoch."""

@@ -37,6 +37,7 @@ class Outcome(ABC):
     """Which weights an epoch came to, given what is stored."""
 
     snapshots = 0  # of what is stored, in an epoch
+    over_run = False  # whether means are over all epochs
     kept: tuple[str, ...] = ("stored",)  # arrays that training goes on from
 
     @abstractmethod

@@ -1,4 +1,7 @@
-"""`averaged` and `mixed`: workers learn for themselves, and their weights are averaged."""
+"""`averaged` and `mixed`: workers learn for themselves, and their weights are averaged.
+
+Where the model is a mean over all epochs (averaged perceptrons), each adds up snapshots of its own.
+"""
 
 from typing import Any
 
@@ -28,6 +31,9 @@ class MixedWorker(RowWorker):
         self._stored = self._view(self._weights)
         self._scale = 1.0  # of the weights, at the end of the last part
         self._done = -1  # steps of all when that was over
+        snapshots = problem.snapshots if problem.averages_run else 0
+        # Rows between two; 0: none are taken
+        self._gap = max(1, -(-len(self._order) // snapshots)) if snapshots else 0
 
     @classmethod
     def kernels(cls, problem: RowProblem) -> list[Kernel]:
@@ -36,8 +42,9 @@ class MixedWorker(RowWorker):
 
     @classmethod
     def arrays(cls, problem: RowProblem, workers: int) -> Wanted:
-        """A copy of the weights for every worker."""
-        return {"copies": (workers * problem.size, np.float32)}
+        """For every worker a copy of the weights, a sum over its snapshots, and what it came to."""
+        names = ["copies", *["sums"] * problem.averages_run, *["members"] * problem.votes]
+        return dict.fromkeys(names, (workers * problem.size, np.float32))
 
     def _go_through(self, share: Share, begin: int, stop: int) -> float:
         bias = self._problem.size - self._problem.width
@@ -45,31 +52,48 @@ class MixedWorker(RowWorker):
             self._weights[:bias] *= np.float32(self._scale)
         else:
             self._weights[:] = self._shared["stored"]
+        if self._gap and share.begin == 0:
+            self._mine("sums")[:] = 0
         # Each counts its own steps
         before = share.done // self._control.workers
         task = self._problem.task(self._order, share._replace(done=before))
-        total = 0.0
-        place = begin
+        total, place, self._scale = 0.0, begin, 1.0
         while place < stop and self._control.goes_on():
             end = min(place + self._problem.chunk, stop)
+            if self._gap:
+                end = min(end, (place // self._gap + 1) * self._gap)
             clock: Any = view(Clock, before + place - begin, 1)
             total += self._visit(task, place, end, clock)
             self._control.count(self._rank, end - begin)
             place = end
-        self._scale = float(self._problem.step.scale(task.plan, float(before + place - begin)))
+            self._scale = float(self._problem.step.scale(task.plan, float(before + place - begin)))
+            if self._gap and (place % self._gap == 0 or place == len(self._order)):
+                self._take_snapshot()
         self._average()
         self._done = share.done + self._control.steps()
         return total
 
+    def _take_snapshot(self) -> None:
+        """Adds the weights to the sum over this epoch's snapshots."""
+        own = {"stored": self._weights, "tail": self._mine("sums")}
+        self._problem.add_snapshot(own, late=True, first=False, scale=self._scale)
+        self._control.add_moments(0, 1)
+
+    def _mine(self, name: str) -> Any:
+        return self._shared[name].reshape(self._control.workers, -1)[self._rank]
+
     def _average(self) -> None:
-        workers, size = self._control.workers, self._problem.size
-        copies = self._shared["copies"]
-        copies.reshape(workers, -1)[self._rank] = self._weights
-        if not self._wait_for_everyone(END):
+        """Makes a share of the mean of all weights, and of the sum of all snapshots."""
+        shared, workers = self._shared, self._control.workers
+        self._mine("copies")[:] = self._weights
+        if not self._wait_for_everyone(END) and not self._wait_though_stopped(END, workers):
             return
-        begin, end = share_of(size, workers, self._rank)
-        add_up(copies, workers, 0, view(Span, begin, end), self._shared["stored"])
-        self._shared["stored"][begin:end] /= np.float32(workers)
+        begin, end = share_of(self._problem.size, workers, self._rank)
+        span = view(Span, begin, end)
+        add_up(shared["copies"], workers, 0, span, shared["stored"])
+        shared["stored"][begin:end] /= np.float32(workers)
+        if self._gap:
+            add_up(shared["sums"], workers, 0, span, shared["tail"])
 
 
 class AveragedWorker(MixedWorker):

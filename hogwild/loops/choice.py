@@ -75,7 +75,11 @@ def _strategy(problem: Problem, config: Config, workers: int) -> tuple[str, str,
         return name, "its outcome does not depend on the number of workers", True
     if workers == 1:
         return "hogwild", "one worker needs no other", False
-    return _fastest(problem, workers)
+    strategy, why, pays = _fastest(problem, workers)
+    if config.is_perceptron and strategy == "combine":
+        why = "perceptrons' steps never get shorter, and would overshoot if they were added up"
+        return "mixed", why, pays
+    return strategy, why, pays
 
 
 def _of_groups(problem: RowProblem) -> str:

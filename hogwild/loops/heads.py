@@ -4,24 +4,19 @@ Every worker visits all rows, in the same order, and learns the weights of its o
 a cache line of each column. There are no copies, and the same bytes for any number of workers.
 """
 
-import time
-
 import numpy as np
 
-from hogwild.kernels.atomic import LOOKS
 from hogwild.kernels.averages import add_groups
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import Clock, Task, view
 from hogwild.learn.problem import RowProblem, Share
 from hogwild.loops.shared import LATE, RowWorker
-from hogwild.loops.worker import NAP
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.parallel.team import SLOT, Control
 from hogwild.seeds import seed_of
 from hogwild.threads import share_of
 
 STOPPED = 0  # the phase that ends when all have said where they are
-PATIENCE = 10.0  # seconds to wait for that: one that died says nothing
 
 
 class HeadsWorker(RowWorker):
@@ -96,10 +91,6 @@ class HeadsWorker(RowWorker):
     def _last_place(self, place: int) -> int:
         """Where all stop: at the farthest place that any has come to."""
         self._say(place)
-        deadline = time.monotonic() + PATIENCE
-        while not self._control.all_finished(STOPPED, self._team, LOOKS):
-            self._control.between()
-            if time.monotonic() > deadline:
-                return place
-            time.sleep(NAP)
+        if not self._wait_though_stopped(STOPPED, self._team):
+            return place
         return int(self._shared["reached"][: self._team * SLOT : SLOT].max())

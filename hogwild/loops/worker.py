@@ -20,6 +20,7 @@ from hogwild.parallel.team import Control
 from hogwild.threads import share_of
 
 NAP = 0.0001  # seconds
+PATIENCE = 10.0  # seconds to wait for others that were asked to stop: one that died says nothing
 
 
 class Learned(NamedTuple):
@@ -112,6 +113,16 @@ class Worker(ABC):
             time.sleep(NAP)  # the core may be wanted by those that are waited for
         self._waited += time.monotonic() - began
         return done
+
+    def _wait_though_stopped(self, phase: int, tasks: int) -> bool:
+        """Waits for all tasks of a phase, though asked to stop; False if someone seems dead."""
+        deadline = time.monotonic() + PATIENCE
+        while not self._control.all_finished(phase, tasks, LOOKS):
+            self._control.between()
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(NAP)
+        return True
 
     def _tasks(self, phase: int, tasks: int) -> Iterator[int]:
         """Tasks of a phase that are this worker's to do, until all are taken or it should stop."""

@@ -18,7 +18,7 @@ BATCHED = "minibatch"  # the only strategy with the option `batch`
 # Options that the study sets for each run
 DECIDED = (
     *("workers", "strategy", "deterministic", "tol", "target", "time_limit"),
-    *("objective_every", "early_stopping"),
+    *("objective_every", "early_stopping", "merge"),
 )
 
 

@@ -111,6 +111,7 @@ def test_every_option_of_python_is_one_of_the_command_line(folder: Path) -> None
         "time_limit": 60.0,
         "workers": 2,
         "strategy": "minibatch",
+        "merge": "mean",
         "deterministic": True,
         "batch": 64,
         "backend": "thread",

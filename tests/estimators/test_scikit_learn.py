@@ -28,6 +28,7 @@ EXPECTED = {
     [
         HogwildClassifier(),
         HogwildClassifier("log_loss"),
+        HogwildClassifier("perceptron"),
         HogwildClassifier("cross_entropy"),
         HogwildRegressor(),
     ],

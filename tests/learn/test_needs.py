@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from hogwild.config import TASKS, Config, loss_names, schedule_names, strategy_names
+from hogwild.config import MERGES, TASKS, Config, loss_names, schedule_names, strategy_names
 from hogwild.learn.losses import LOSSES
 from hogwild.learn.needs import NEEDS, unmet
 from hogwild.loops.strategies import AUTO, STRATEGIES
@@ -19,6 +19,7 @@ CASES = {
     "beta": ({"beta": 0.5}, {"beta": 0.5, "schedule": "backoff"}),
     "schedule": ({"l1": 1e-3, "schedule": "inverse"}, {"l1": 1e-3}),
     "strategy": ({"l1": 1e-3, "strategy": "mixed"}, {"l1": 1e-3, "strategy": "combine"}),
+    "merge": ({"merge": "vote"}, {"merge": "vote", "strategy": "mixed"}),
     "batch": ({"batch": 64}, {"batch": 64, "strategy": "minibatch"}),
     "deterministic": (
         {"deterministic": True, "strategy": "hogwild"},
@@ -65,19 +66,32 @@ def test_a_batch_is_a_multiple_of_8():
     assert found == ["batch: it needs a multiple of 8"]
 
 
+def test_a_vote_is_between_two_classes():
+    for task in ("regression", "softmax"):
+        (complaint,) = Config(task=task, merge="vote", strategy="mixed").problems()
+        assert complaint.endswith("the task svm or logistic, to be vote")
+    (complaint,) = Config(task="mf", merge="vote").problems()
+    assert complaint.startswith("merge: it is for the task svm")
+
+
 def combinations():
     for task in TASKS:
         yield from itertools.product(
-            [task], loss_names(), schedule_names(), strategy_names(), [False, True]
+            [task],
+            loss_names(),
+            schedule_names(),
+            strategy_names(),
+            [False, True],
+            MERGES if TASKS[task].family == "linear" else MERGES[:1],
         )
 
 
 def test_every_combination_is_accepted_or_refused_for_what_it_lacks():
     """All tasks with all losses, schedules and strategies that any task has."""
     accepted = 0
-    for task, loss, schedule, strategy, deterministic in combinations():
+    for task, loss, schedule, strategy, deterministic, merge in combinations():
         options = {"loss": loss, "schedule": schedule, "strategy": strategy}
-        config = Config(task=task, deterministic=deterministic, **options)
+        config = Config(task=task, deterministic=deterministic, merge=merge, **options)
         problems = config.problems()
         expected = [
             name
@@ -88,11 +102,16 @@ def test_every_combination_is_accepted_or_refused_for_what_it_lacks():
             )
             if options[name] not in able
         ]
-        if not expected and schedule == "adaptive" and task != "mf":
-            expected = ["schedule"]
-        elif not expected and deterministic:
-            known = strategy == AUTO or STRATEGIES[strategy].deterministic
-            expected = [] if known else ["deterministic"]
+        votes = merge == MERGES[1]
+        able = strategy in ("averaged", "mixed") and task in ("svm", "logistic")
+        known = strategy == AUTO or STRATEGIES[strategy].deterministic
+        if not expected:
+            lacking = {
+                "schedule": schedule == "adaptive" and task != "mf",
+                "merge": votes and not able,
+                "deterministic": deterministic and not known,
+            }
+            expected = [name for name, lacks in lacking.items() if lacks]
         found = [problem.split(":")[0] for problem in problems]
         assert found[: len(expected)] == expected, (config, problems)
         assert bool(found) == bool(expected)

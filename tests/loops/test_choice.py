@@ -32,6 +32,9 @@ def test_what_is_chosen_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     many = chosen(4_000_000, 5_000, 20)
     assert (many["strategy"], many["workers"]) == ("hogwild", 4)
     assert "most weights come from far away" in many["why"]
+    perceptrons = chosen(300, 5_000, 20, loss="perceptron")
+    assert (perceptrons["strategy"], perceptrons["workers"]) == ("mixed", 4)
+    assert "would overshoot if they were added up" in perceptrons["why"]
     same = chosen(300, 5_000, 20, deterministic=True)
     assert (same["strategy"], same["workers"]) == ("ordered", 4)
     monkeypatch.undo()

@@ -1,0 +1,85 @@
+"""A trained linear model whose members vote: the weights of each worker (Mann et al. 2009)."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild import model_file
+from hogwild.errors import HogwildError
+from hogwild.kernels.evaluate import scores as write_scores
+from hogwild.kernels.views import RowView, view
+from hogwild.learn.targets import Target, target_from
+from hogwild.models.linear import LinearModel
+
+Floats = npt.NDArray[np.float32]
+
+
+def votes(rows: RowView, members: Floats) -> Floats:
+    """The share of the votes that each row gets for the second label, less a half.
+
+    A member votes by the sign of its score; one with a score of 0 abstains. A tie goes to the sign
+    of the sum of the scores, as a quarter of a vote: less than any majority.
+    """
+    scores = np.empty((len(members), len(rows.begins)), np.float32)
+    for member, out in zip(members, scores, strict=True):
+        write_scores(*rows[:4], member[:-1], member[-1], out)
+    won = np.sign(scores).sum(axis=0)
+    ahead = np.where(won == 0, 0.5 * np.sign(scores.sum(axis=0)), won)
+    return np.asarray(ahead / (2 * len(members)), np.float32)
+
+
+class VoteModel(LinearModel):
+    """A trained linear model with several members, of which the majority decides.
+
+    Attributes:
+        members: float32, members x (columns + 1): the weights of each, the intercept behind them.
+        weights, intercept: their mean, of which the objective is.
+        The others are those of `LinearModel`.
+    """
+
+    kind = "votes"
+
+    def __init__(
+        self,
+        members: Floats,
+        target: Target,
+        loss: str,
+        index_base: int | None = None,
+        about: dict[str, Any] | None = None,
+        *,
+        parameter: float = 0.0,
+    ) -> None:
+        self.members = np.require(members, np.float32, ["C", "A"])
+        mean = self.members.mean(axis=0, dtype=np.float64)
+        given = target, loss, index_base, about
+        super().__init__(mean[:-1], mean[-1], *given, parameter=parameter)
+
+    def __repr__(self) -> str:
+        return f"<VoteModel {self.loss}, {self.columns:,} columns, {len(self.members)} members>"
+
+    def decision_function(self, X: Any) -> Floats:
+        """The share of the votes for the second label, less a half: from -1/2 to 1/2."""
+        rows = self._fitting(X)
+        arrays = rows.begins, rows.ends, rows.indices, rows.values, self.weights[:0]
+        return votes(view(RowView, *arrays), self.members)
+
+    def _check_odds(self) -> Any:
+        raise HogwildError("votes are not probabilities; probabilities need the merge mean")
+
+    def evaluate(self, X: Any, y: Any = None) -> dict[str, Any]:
+        """The objective and the mean loss of the members' mean; the metrics of their votes."""
+        return super().evaluate(X, y) | {"log_loss": None}
+
+    def _arrays(self) -> tuple[Any, model_file.Arrays]:
+        """What a model file holds of the members."""
+        arrays = {"members": self.members[:, :-1].ravel(), "intercepts": self.members[:, -1].copy()}
+        return None, arrays
+
+    @classmethod
+    def from_file(cls, about: dict[str, Any], arrays: model_file.Arrays) -> "VoteModel":
+        """The model that `save` wrote."""
+        weights = arrays["members"].reshape(len(arrays["intercepts"]), -1)
+        given = target_from(about), about["loss"], about["index_base"], about["about"]
+        members = np.column_stack([weights, arrays["intercepts"]])
+        return cls(members, *given, parameter=about["parameter"])
