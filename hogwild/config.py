@@ -8,12 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain
 from types import NoneType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from hogwild.errors import OptionError
-
-if TYPE_CHECKING:
-    from hogwild.learn.losses import Parameter
+from hogwild.learn.losses import FACTOR_LOSSES, LOSSES, Parameter, names_for
+from hogwild.learn.needs import unmet
+from hogwild.learn.schedules import EPOCH_SCHEDULES, SCHEDULES
+from hogwild.loops.strategies import AUTO, STRATEGIES
 
 
 @dataclass(frozen=True)
@@ -55,33 +56,25 @@ def backend_names(task: str | None = None) -> list[str]:
 
 
 def loss_names(task: str | None = None) -> list[str]:
-    from hogwild.learn.losses import FACTOR_LOSSES, LOSSES, names_for
-
-    if task is None:
-        return list(dict.fromkeys([*LOSSES, *FACTOR_LOSSES]))
-    if TASKS[task].family == "factors":
-        return list(FACTOR_LOSSES)
-    return list(dict.fromkeys(chain(*map(names_for, TASKS[task].kinds))))
+    linear = [*LOSSES] if task is None else chain(*map(names_for, TASKS[task].kinds))
+    return _of_family(list(dict.fromkeys(linear)), list(FACTOR_LOSSES), task)
 
 
 def schedule_names(task: str | None = None) -> list[str]:
-    from hogwild.learn.schedules import EPOCH_SCHEDULES, SCHEDULES
-
-    linear = [*SCHEDULES, ADAPTIVE]
-    return _of_family({"linear": linear, "factors": list(EPOCH_SCHEDULES)}, task)
+    return _of_family([*SCHEDULES, ADAPTIVE], list(EPOCH_SCHEDULES), task)
 
 
 def strategy_names(task: str | None = None) -> list[str]:
-    from hogwild.loops.strategies import AUTO, STRATEGIES
-
     rows = [AUTO, *(name for name, strategy in STRATEGIES.items() if strategy.rows)]
     blocks = [AUTO, *(name for name, strategy in STRATEGIES.items() if strategy.blocks)]
-    return _of_family({"linear": rows, "factors": blocks}, task)
+    return _of_family(rows, blocks, task)
 
 
-def _of_family(names: dict[str, list[str]], task: str | None) -> list[str]:
+def _of_family(linear: list[str], factors: list[str], task: str | None) -> list[str]:
     """The names that a task takes, or all of them."""
-    return names[TASKS[task].family] if task else list(dict.fromkeys(chain(*names.values())))
+    if task is None:
+        return list(dict.fromkeys([*linear, *factors]))
+    return factors if TASKS[task].family == "factors" else linear
 
 
 def option(
@@ -267,8 +260,6 @@ class Config:
             if (problem := self._problem(known, getattr(self, known.name)))
         }
         misplaced = [] if "task" in found else self._misplaced(set(found))
-        from hogwild.learn.needs import unmet
-
         return [*found.values(), *misplaced, *([] if found else unmet(self))]
 
     def _problem(self, known: "dataclasses.Field[Any]", value: Any) -> str | None:
@@ -307,10 +298,8 @@ class Config:
         ]
 
     @property
-    def loss_parameter(self) -> "Parameter | None":
+    def loss_parameter(self) -> Parameter | None:
         """The parameter that the loss of a linear model has, if any."""
-        from hogwild.learn.losses import LOSSES
-
         loss = LOSSES.get(self.loss_name) if self.family == "linear" else None
         return loss.parameter if loss else None
 
@@ -334,6 +323,11 @@ class Config:
         return task.family if task else ""
 
     @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of targets that the task may have."""
+        return TASKS[self.task].kinds
+
+    @property
     def loss_name(self) -> str:
         """The loss, the task's own where none was named."""
         return self.loss or TASKS[self.task].loss
@@ -350,8 +344,6 @@ class Config:
 
     def backoff(self, epoch: int) -> float:
         """The factor of a linear model's rate in an epoch (they count from 1), if it backs off."""
-        from hogwild.learn.schedules import SCHEDULES
-
         if not SCHEDULES[str(self.schedule)].backs_off:
             return 1.0
         return float((BETA if self.beta is None else self.beta) ** (epoch - 1))

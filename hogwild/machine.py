@@ -6,6 +6,11 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import numba
+import numpy
+
+from hogwild.version import VERSION
+
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUP = Path("/proc/self/cgroup")
 
@@ -128,11 +133,6 @@ def record() -> dict[str, object]:
 
 def versions() -> dict[str, str]:
     """The versions of what computes, for the head of a trace and of a model file."""
-    import numba
-    import numpy
-
-    from hogwild.version import VERSION
-
     return {
         "hogwild": VERSION,
         "python": ".".join(str(part) for part in sys.version_info[:3]),

@@ -99,7 +99,7 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
 
 def _with_dashes(problems: str) -> str:
     """Names options as they are typed."""
-    from hogwild.config import Config
+    from hogwild.config import Config  # late: without an error, `hogwild --help` is there at once
 
     on = [known.name for known in dataclasses.fields(Config) if known.default is True]
 

@@ -5,6 +5,11 @@ import json
 import os
 from typing import Any
 
+from hogwild import machine
+from hogwild.kernels.compile import cache_folder
+from hogwild.learn import fetching
+from hogwild.parallel import memory, processes
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
@@ -40,10 +45,6 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _findings() -> dict[str, Any]:
-    from hogwild import machine
-    from hogwild.learn import fetching
-    from hogwild.parallel import memory, processes
-
     return {
         "cpu": machine.cpu_name(),
         "cores": {
@@ -76,8 +77,6 @@ def _fetching_words(chosen: dict[str, int]) -> str:
 
 
 def _cache() -> dict[str, Any]:
-    from hogwild.kernels.compile import cache_folder
-
     folder = cache_folder()
     files = [] if folder is None else list(folder.glob("*.kernel"))
     return {

@@ -2,15 +2,16 @@
 
 import argparse
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hogwild.cli.models import add_columns, add_model, has_factors, refuse
 from hogwild.cli.options import base_of, plain
-
-if TYPE_CHECKING:
-    from hogwild.models.factors import FactorModel
-    from hogwild.models.linear import LinearModel
-
+from hogwild.data.files import load
+from hogwild.data.ratings_files import load_ratings
+from hogwild.learn.registry import load_model
+from hogwild.models.factors import FactorModel
+from hogwild.models.linear import LinearModel
+from hogwild.training import weighted
 
 # What is printed of what is found, by name
 TITLES = {
@@ -50,11 +51,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Prints the objective, and the metrics of the kind of target."""
-    from hogwild.data.files import load
-    from hogwild.data.ratings_files import load_ratings
-    from hogwild.learn.registry import load_model
-    from hogwild.training import weighted
-
     model = load_model(parsed.model)
     if has_factors(model):
         refuse(parsed, model, "sample_weight")
@@ -72,7 +68,7 @@ def run(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _show_ratings(found: dict[str, Any], model: "FactorModel") -> None:
+def _show_ratings(found: dict[str, Any], model: FactorModel) -> None:
     print(f"ratings    {found['ratings']:,}")
     print(f"objective  {found['objective']:.6f}   ({model.loss} loss, with its penalty)")
     print(f"RMSE       {found['rmse']:.6f}")
@@ -84,7 +80,7 @@ def _show_ratings(found: dict[str, Any], model: "FactorModel") -> None:
     print(f"unknown    {found['unknown']:,}   (ratings of a user or an item not in the training)")
 
 
-def _show(found: dict[str, Any], model: "LinearModel") -> None:
+def _show(found: dict[str, Any], model: LinearModel) -> None:
     """A line for each number; lists and tables after them."""
     print(f"rows             {found['rows']:,}")
     penalty = f"({model.loss} loss, {model.penalty})"

@@ -5,8 +5,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from hogwild.cli.options import ARGUMENTS
+from hogwild.data.files import save
+from hogwild.data.ratings_files import format_to_write, save_ratings
+from hogwild.data.synthetic import rcv1, rcv1_classes
+from hogwild.data.synthetic_ratings import movielens
 from hogwild.errors import OptionError
+from hogwild.learn.targets import Classes, SeveralLabels
+from hogwild.models.heads import HeadsModel
+from hogwild.models.linear import LinearModel
+from hogwild.paths import check_apart, check_output
 
 
 class Option(NamedTuple):
@@ -78,8 +88,6 @@ def _listed(kind: Kind) -> str:
 
 def _check_outputs(parsed: argparse.Namespace, *names: str) -> None:
     """Refuses files that cannot be written, before anything is drawn."""
-    from hogwild.paths import check_apart, check_output
-
     files = {name: getattr(parsed, name) for name in names if getattr(parsed, name) is not None}
     for path in files.values():
         check_output(path)
@@ -87,14 +95,6 @@ def _check_outputs(parsed: argparse.Namespace, *names: str) -> None:
 
 
 def _write_rcv1(parsed: argparse.Namespace) -> None:
-    import numpy as np
-
-    from hogwild.data.files import save
-    from hogwild.data.synthetic import rcv1, rcv1_classes
-    from hogwild.learn.targets import Classes, SeveralLabels
-    from hogwild.models.heads import HeadsModel
-    from hogwild.models.linear import LinearModel
-
     _check_outputs(parsed, "output", "weights")
     given = parsed.rows, parsed.columns, parsed.seed
     model: LinearModel
@@ -118,9 +118,6 @@ def _write_rcv1(parsed: argparse.Namespace) -> None:
 
 
 def _write_ratings(parsed: argparse.Namespace) -> None:
-    from hogwild.data.ratings_files import format_to_write, save_ratings
-    from hogwild.data.synthetic_ratings import movielens
-
     _check_outputs(parsed, "output", "test")
     files = [path for path in (parsed.output, parsed.test) if path is not None]
     for path in files:

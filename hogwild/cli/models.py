@@ -1,12 +1,11 @@
 """What commands ask of a model file: that it holds the kind of model that they are for."""
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hogwild.errors import HogwildError, OptionError
-
-if TYPE_CHECKING:
-    from hogwild.models.factors import FactorModel
+from hogwild.learn.registry import load_model
+from hogwild.models.factors import FactorModel
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -23,10 +22,8 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def factor_model(path: str, command: str) -> "FactorModel":
+def factor_model(path: str, command: str) -> FactorModel:
     """A model of a factorisation; others are refused."""
-    from hogwild.learn.registry import load_model
-
     model = load_model(path)
     if not has_factors(model):
         raise HogwildError(

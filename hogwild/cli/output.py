@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Iterable
 
+from hogwild.data.atomic import writing
 from hogwild.paths import check_apart, check_output
 
 
@@ -26,8 +27,6 @@ def put(lines: Iterable[str], output: str | None) -> None:
             sys.stdout.write(some)
         sys.stdout.flush()
         return
-    from hogwild.data.atomic import writing
-
     with writing(output) as file:
         for some in lines:
             file.write(some.encode())

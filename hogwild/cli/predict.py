@@ -7,7 +7,10 @@ from typing import Any
 from hogwild.cli.models import add_columns, add_model, has_factors, refuse
 from hogwild.cli.options import base_of, plain
 from hogwild.cli.output import add_output, check, put
+from hogwild.data.files import load
+from hogwild.data.ratings_files import load_ratings
 from hogwild.errors import OptionError
+from hogwild.learn.registry import load_model
 
 LINES = 100_000  # made and written at a time
 
@@ -37,8 +40,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Prints a label, a score, a probability or a rating for every row or pair."""
-    from hogwild.learn.registry import load_model
-
     if parsed.score and parsed.proba:
         raise OptionError("score: choose one of --score and --proba")
     check(parsed, parsed.model, parsed.data)
@@ -49,8 +50,6 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _of_pairs(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
-    from hogwild.data.ratings_files import load_ratings
-
     refuse(parsed, model, "proba")
     pairs = load_ratings(parsed.data, columns=parsed.columns, values=False)
     predict = model.decision_function if parsed.score else model.predict
@@ -58,8 +57,6 @@ def _of_pairs(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
 
 
 def _of_rows(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
-    from hogwild.data.files import load
-
     refuse(parsed, model, "strict", "columns")
     rows = load(parsed.data, index_base=base_of(model), labels=False)
     if parsed.proba:

@@ -3,15 +3,14 @@
 import argparse
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hogwild.cli.models import add_columns, add_model, factor_model
 from hogwild.cli.output import add_output, check, put
+from hogwild.data.ids import Ids
+from hogwild.data.ratings_files import load_ratings
 from hogwild.errors import OptionError
-
-if TYPE_CHECKING:
-    from hogwild.data.ids import Ids
-    from hogwild.models.factors import FactorModel
+from hogwild.models.factors import FactorModel
 
 USERS = 4096  # recommended to at a time
 
@@ -49,9 +48,7 @@ def run(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _recommended(model: "FactorModel", parsed: argparse.Namespace) -> Iterator[str]:
-    from hogwild.data.ratings_files import load_ratings
-
+def _recommended(model: FactorModel, parsed: argparse.Namespace) -> Iterator[str]:
     file = parsed.exclude_seen
     seen = load_ratings(file, columns=parsed.columns, values=False) if file else None
     count = len(model.user_ids if parsed.all_users else parsed.user)
@@ -65,7 +62,7 @@ def _recommended(model: "FactorModel", parsed: argparse.Namespace) -> Iterator[s
 
 
 def written(
-    asked: Any, ids: "Ids", found: tuple[Any, Any], names: tuple[str, str, str], as_json: bool
+    asked: Any, ids: Ids, found: tuple[Any, Any], names: tuple[str, str, str], as_json: bool
 ) -> Iterator[str]:
     """Lines for each id that was asked about: other ids and what they score."""
     role, *columns = names

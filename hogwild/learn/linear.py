@@ -14,7 +14,7 @@ import numpy.typing as npt
 from hogwild.config import Config
 from hogwild.data.components import parts_apart
 from hogwild.data.rows import Labels, Rows
-from hogwild.data.statistics import Frequency, largest_columns, sharing
+from hogwild.data.statistics import Frequency, frequency, largest_columns, sharing
 from hogwild.errors import DataError, OptionError
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.evaluate import absolute_sum, squared_norm
@@ -443,7 +443,7 @@ class LinearProblem(RowProblem):
     @cached_property
     def frequency(self) -> Frequency:
         """The columns that some rows hold, the most frequent first."""
-        return self._given.frequency
+        return frequency(self._given)
 
     def add_snapshot(
         self,

@@ -4,7 +4,6 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import hogwild
 from hogwild import machine
 from hogwild.config import Config
 from hogwild.coordinator import Watcher
@@ -16,6 +15,7 @@ from hogwild.scaling.plan import DECIDED, Configuration, Plan
 from hogwild.scaling.probe import Probe, probe, typical
 from hogwild.trace import Row
 from hogwild.trace import header as trace_header
+from hogwild.training import train
 
 Tell = Callable[[int, int, str], object]  # takes runs done, runs in all, and what comes next
 
@@ -74,7 +74,7 @@ def _run(data: Rows | Ratings, plan: Plan, configuration: Configuration, repeat:
     options = plan.train_options(configuration)
     try:
         for more in ({"epochs": 1, "objective_every": 0}, {}):
-            result = hogwild.train(data, watcher=_Quiet(), **options | more)
+            result = train(data, watcher=_Quiet(), **options | more)
             if result.reason == "interrupted":
                 raise KeyboardInterrupt
     except DivergenceError as problem:
