@@ -518,7 +518,7 @@ class Run:
 
     def _with_kept(self, death: WorkerError) -> WorkerError:
         if not self.trace:
-            return WorkerError(f"{death}. No epoch was finished, so there is no model")
+            return WorkerError(f"{death}. No epoch was finished, so this training left no model")
         told = WorkerError(f"{death}. Epoch {self.trace[-1]['epoch']} was the last one finished")
         self._whole = False
         told.result = self._result("died")

@@ -30,18 +30,26 @@ from hogwild.config import Config
 from hogwild.coordinator import Result, Run, State, Watcher
 from hogwild.data.folds import folds as folds_of
 from hogwild.data.rows import Labels, Rows
-from hogwild.errors import DivergenceError, OptionError
+from hogwild.errors import DivergenceError, OptionError, WorkerError
 from hogwild.grids import Options
 from hogwild.interrupt import Interrupt
 from hogwild.learn.metrics import GREATER_IS_BETTER, TABLES
 from hogwild.learn.registry import PROBLEMS
-from hogwild.learn.sets import class_weights, hold_out, strata
+from hogwild.learn.sets import hold_out, row_weights, strata
 from hogwild.learn.targets import Target, target_for
 from hogwild.machine import usable_cores
 from hogwild.paths import PathLike
 from hogwild.threads import side_by_side
 from hogwild.trace import Row
-from hogwild.training import check_files, check_judge, check_room, row_sets, run_and_write, write
+from hogwild.training import (
+    check_files,
+    check_judge,
+    check_room,
+    row_sets,
+    run_and_write,
+    write,
+    written_after,
+)
 
 SHARE = 0.1  # of the rows, held out where nothing else is to judge
 LOSS = "loss"
@@ -170,7 +178,10 @@ def plan_of(options: Options, folds: Any, validate: bool) -> Plan:
         try:
             config = Config.of(single | some)
             if config.family != "linear":
-                raise OptionError(f"task: a search is for linear models, not for {config.task}")
+                raise OptionError(
+                    f"task: search compares linear models only; for {config.task}, train with each "
+                    "value and compare the errors on a test file"
+                )
             if validate:
                 check_judge(config)
             configs.append(config)
@@ -223,7 +234,7 @@ class _Search:
         self._judged: dict[tuple[int, int], Judged] = {}  # by combination and split
         self._table: list[Row] = []
         self._best: Kept | None = None  # by its own rows
-        self._begun: Kept | None = None  # the first one that Ctrl-C broke off
+        self._begun: Kept | None = None  # the first one that was broken off
         self._divergence: DivergenceError | None = None
         self._runs: list[Run] = []
         self.interrupt = Interrupt()
@@ -262,12 +273,17 @@ class _Search:
             run.prepare()
             with self._stoppable(run):
                 return run_and_write(run, model, trace, partial(self._searched, best=best))
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, WorkerError) as ending:
             kept = self._best or self._begun
-            if kept is None:
+            if kept is None or getattr(ending, "result", None):
                 raise
-            interrupted = replace(kept.result, reason="interrupted")
-            found = self._searched(interrupted, self._plan.combinations[kept.number])
+            reason = "died" if isinstance(ending, WorkerError) else "interrupted"
+            values = self._plan.combinations[kept.number]
+            found = self._searched(replace(kept.result, reason=reason), values)
+            if isinstance(ending, WorkerError):
+                named = ", ".join(f"{name} {value:g}" for name, value in values.items())
+                what = f"the best model so far ({named}) is" if self._best else "its weights are"
+                raise written_after(ending, found, model, trace, what) from None
             write(found, model, trace)
             return found
 
@@ -313,6 +329,10 @@ class _Search:
                 config = replace(config, workers=1)
             try:
                 result = self._trained(config, split, start)
+            except WorkerError as death:
+                if death.result is not None:
+                    self._begun = Kept(0.0, death.result, number)
+                raise WorkerError(str(death)) from None  # nothing was written yet
             except DivergenceError as problem:
                 self._divergence, start, epochs = problem, None, 0
                 self._add(number, split, Judged({}, 0, "diverged", 0.0, [str(problem)]))
@@ -320,7 +340,7 @@ class _Search:
             if result.reason == "interrupted":
                 self._begun = self._begun or Kept(0.0, result, number)
                 raise KeyboardInterrupt
-            judged = self._judgement(result, config, split)
+            judged = self._judgement(result, split)
             self._keep_best(result, judged, number)
             epochs += judged.epochs
             self._add(number, split, judged._replace(epochs=epochs))
@@ -362,13 +382,13 @@ class _Search:
         for run in list(self._runs):
             run.interrupt.note()
 
-    def _judgement(self, result: Result, config: Config, split: int) -> Judged:
+    def _judgement(self, result: Result, split: int) -> Judged:
         held = self._splits[split][1]
-        weights = class_weights(config, held, self._target)
-        if weights is not None:
+        factors = row_weights(result.model.class_weights, held, self._target)
+        if factors is not None:
             counted = 1.0 if held.sample_weight is None else held.sample_weight
-            held = held.weighted(weights * counted)
-        found = result.model.evaluate(held)
+            held = held.weighted(factors * counted)
+        found = result.model.measured(held, None)
         names = (LOSS, *(name for name in self._target.metrics if name not in TABLES))
         metrics = {name: found[name] for name in names}
         last = result.model.about["trace"]["last"]

@@ -81,8 +81,12 @@ def train(
     check_files({"model": model, "trace": trace}, (data, test, validate, sample_weight))
     more: dict[str, Any] = {}
     if config.family == "factors":
-        given = {"validate": validate is not None, "sample_weight": sample_weight is not None}
-        _refuse({"labels": labels} | given, config.task)
+        _refuse({"labels": labels, "sample_weight": sample_weight is not None}, config.task)
+        if validate is not None:
+            raise OptionError(
+                "validate: not available for the task mf; give early_stopping, a share of the "
+                "ratings to hold out"
+            )
     elif validate is not None:
         check_judge(config)
     tests: Any
@@ -119,13 +123,20 @@ def run_and_write(
     except WorkerError as death:
         if death.result is None:
             raise
-        write(made_of(death.result), model, trace)
-        where = f"its weights are in {model}" if model else "no model file was asked for"
-        told = WorkerError(f"{death}; {where}")
-        told.result = death.result
-        raise told from None
+        raise written_after(death, made_of(death.result), model, trace, "its weights are") from None
     write(result, model, trace)
     return result
+
+
+def written_after(
+    death: WorkerError, result: Result, model: PathLike | None, trace: PathLike | None, what: str
+) -> WorkerError:
+    """Writes what there was before a worker died. Returns an error that says where `what` is."""
+    write(result, model, trace)
+    where = f"{what} in {model}" if model else "no model file was asked for"
+    told = WorkerError(f"{death}; {where}")
+    told.result = result
+    return told
 
 
 def load_data(
@@ -166,7 +177,7 @@ def check_room(model: PathLike, problem: Problem) -> None:
 
 
 def _refuse(given: dict[str, Any], task: str) -> None:
-    wrong = [f"{name}: the task {task} has none" for name, value in given.items() if value]
+    wrong = [f"{name}: not available for the task {task}" for name, value in given.items() if value]
     if wrong:
         raise OptionError("\n".join(wrong))
 

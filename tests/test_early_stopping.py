@@ -159,5 +159,7 @@ def test_options_that_do_not_go_together(given: Any, words: str) -> None:
 
 def test_ratings_are_not_judged_by_rows() -> None:
     ratings = hogwild.Ratings(sparse.identity(5, format="csr"))
-    with pytest.raises(hogwild.OptionError, match="validate: the task mf has none"):
+    with pytest.raises(
+        hogwild.OptionError, match="validate: not available for the task mf; give early_stopping"
+    ):
         hogwild.train(ratings, validate=noisy())
