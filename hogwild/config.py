@@ -363,7 +363,9 @@ def _unknown(name: str, names: list[str]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A number of numpy's as one of Python's, for records."""
+    """A number of numpy's as one of Python's, for records; also in a dict."""
+    if isinstance(value, dict):
+        return {_plain(key): _plain(number) for key, number in value.items()}
     single = type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0
     return value.item() if single else value
 

@@ -5,7 +5,7 @@ import itertools
 import math
 from typing import Any
 
-from hogwild.config import Config
+from hogwild.config import Config, kind_of
 from hogwild.errors import OptionError
 
 MOST = 1000  # values of an option
@@ -36,7 +36,7 @@ def split(options: Options) -> tuple[Options, dict[str, list[Any]]]:
     grid: dict[str, list[Any]] = {}
     problems = []
     for name, given in options.items():
-        number = name in known and any(kind in str(known[name].type) for kind in ("int", "float"))
+        number = name in known and kind_of(known[name]) in (int, float)
         is_text = isinstance(given, str) and ":" in given and number
         if name not in known or not (is_text or _is_list(given)):
             single[name] = given

@@ -35,7 +35,7 @@ MISSING = {
     "auc": "rows of one class only",
     "r2": "all targets are equal",
 }
-MOST = 10  # class errors that are printed
+MOST = 10  # classes whose errors or weights are printed
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -83,14 +83,20 @@ def _show_ratings(found: dict[str, Any], model: FactorModel) -> None:
 def _show(found: dict[str, Any], model: LinearModel) -> None:
     """A line for each number; lists and tables after them."""
     print(f"rows             {found['rows']:,}")
-    penalty = f"({model.loss} loss, {model.penalty})"
-    print(f"objective        {found['objective']:.6f}   {penalty}")
+    names = [plain(label) for label in model.labels]
+    weights = model.class_weights or []
+    what = f"{model.loss} loss, {model.penalty}{', class weights' if weights else ''}"
+    print(f"objective        {found['objective']:.6f}   ({what})")
     for name, title in TITLES.items():
         if found.get(name) is not None or (name in found and name in MISSING):
             print(f"{title:<17}{_value(found, name)}")
-    names = [plain(label) for label in model.labels]
+    if weights:
+        _show_some("class weights", [f"{n} {w:.4g}" for n, w in zip(names, weights, strict=True)])
     if "class_errors" in found:
-        _show_class_errors(found["class_errors"], names)
+        errors = zip(found["class_errors"], names, strict=True)
+        ranked = sorted(errors, key=lambda pair: -(pair[0] or 0.0))
+        known = [f"{name} {100 * error:.2f} %" for error, name in ranked if error is not None]
+        _show_some("class errors", known)
     if "confusion" in found:
         _show_confusion(found["confusion"], names)
 
@@ -102,12 +108,9 @@ def _value(found: dict[str, Any], name: str) -> str:
     return f"{100 * value:.3f} %" if name in SHARES else f"{value:.6f}"
 
 
-def _show_class_errors(errors: list[float | None], names: list[str]) -> None:
-    """The errors of the classes, the largest first."""
-    ranked = sorted(zip(errors, names, strict=True), key=lambda pair: -(pair[0] or 0.0))
-    listed = [f"{name} {100 * error:.2f} %" for error, name in ranked if error is not None]
+def _show_some(title: str, listed: list[str]) -> None:
     more = f", and {len(listed) - MOST:,} more classes" if len(listed) > MOST else ""
-    print(f"{'class errors':<17}{', '.join(listed[:MOST])}{more}")
+    print(f"{title:<17}{', '.join(listed[:MOST])}{more}")
 
 
 def _show_confusion(confusion: dict[str, Any], names: list[str]) -> None:
