@@ -1,5 +1,6 @@
 """`HogwildClassifier`: a linear classifier for scikit-learn."""
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ def _gives_probabilities(classifier: Any) -> bool:
     return True
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class HogwildClassifier(ClassifierMixin, LinearEstimator):
     """Linear classifier trained by stochastic gradient descent on several cores.
 
@@ -65,48 +67,8 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         model_: the `hogwild.LinearModel`.
     """
 
-    def __init__(
-        self,
-        loss: str = "hinge",
-        *,
-        alpha: float = 1e-4,
-        penalty: str | None = "l2",
-        l1_ratio: float = 0.15,
-        max_iter: int = 20,
-        tol: float | None = 1e-3,
-        fit_intercept: bool = True,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        schedule: str | None = None,
-        eta0: float | None = None,
-        average: bool = True,
-        strategy: str = "auto",
-        backend: str = "process",
-        class_weight: Any = None,
-        warm_start: bool = False,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 2,
-    ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.max_iter = max_iter
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.schedule = schedule
-        self.eta0 = eta0
-        self.average = average
-        self.strategy = strategy
-        self.backend = backend
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
+    loss: str = field(default="hinge", kw_only=False)
+    class_weight: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "HogwildClassifier":
         """Trains on X and its labels y."""

@@ -1,5 +1,6 @@
 """Matrix factorisation in scikit-learn's manner: `MatrixFactorization`."""
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ Floats = npt.NDArray[np.float32]
 Ranking = tuple[npt.NDArray[Any], Floats]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MatrixFactorization(BaseEstimator):
     """Factors of users and items, learned from ratings by stochastic gradient descent.
 
@@ -54,44 +56,23 @@ class MatrixFactorization(BaseEstimator):
         history_: a dict for every epoch.
     """
 
-    def __init__(
-        self,
-        rank: int = 32,
-        *,
-        l2: float | None = None,
-        loss: str = "squared",
-        biases: bool | None = None,
-        epochs: int = 20,
-        tol: float | None = 1e-3,
-        eta0: float | None = None,
-        l1: float = 0.0,
-        bias_l2: float | None = None,
-        weighted: bool = True,
-        nonnegative: bool = False,
-        schedule: str | None = None,
-        strategy: str = "auto",
-        backend: str = "process",
-        early_stopping: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.rank = rank
-        self.l2 = l2
-        self.loss = loss
-        self.biases = biases
-        self.epochs = epochs
-        self.tol = tol
-        self.eta0 = eta0
-        self.l1 = l1
-        self.bias_l2 = bias_l2
-        self.weighted = weighted
-        self.nonnegative = nonnegative
-        self.schedule = schedule
-        self.strategy = strategy
-        self.backend = backend
-        self.early_stopping = early_stopping
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    rank: int = field(default=32, kw_only=False)
+    l2: float | None = None
+    loss: str = "squared"
+    biases: bool | None = None
+    epochs: int = 20
+    tol: float | None = 1e-3
+    eta0: float | None = None
+    l1: float = 0.0
+    bias_l2: float | None = None
+    weighted: bool = True
+    nonnegative: bool = False
+    schedule: str | None = None
+    strategy: str = "auto"
+    backend: str = "process"
+    early_stopping: float | None = None
+    n_jobs: int | None = None
+    random_state: Any = 0
 
     def fit(self, users: Any, items: Any = None, values: Any = None) -> "MatrixFactorization":
         """Trains on ratings, from the beginning."""
