@@ -8,7 +8,6 @@ from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hogwild.config import Config
 from hogwild.errors import DivergenceError, HogwildWarning, WorkerError
@@ -97,9 +96,14 @@ class Watcher:
         """What a search is about to compare, a row of its table, or what it picked."""
 
 
-class Run:
-    """One training run."""
+class Quiet(Watcher):
+    """Prints no notes: the result has them."""
 
+    def note(self, text: str) -> None:
+        pass
+
+
+class Run:
     def __init__(
         self,
         problem: Problem,
@@ -141,7 +145,8 @@ class Run:
         self.problem.prepare()
         ready(*self._kind.kernels(self.problem))
         self._clock.start()
-        self._eta0 = self._first_rate()
+        started = self._start.eta0 if self._start else None
+        self._eta0 = self.config.eta0 or started or self.problem.find_rate(self._threads)
         self._rate_seconds = self._clock.seconds
 
     def run(self) -> Result:
@@ -173,7 +178,6 @@ class Run:
             self._team.close()
 
     def _wanted(self) -> Wanted:
-        """The arrays that all workers share."""
         return self.problem.shared() | self._kind.arrays(self.problem, self.workers)
 
     def _gather_team(self) -> None:
@@ -199,10 +203,6 @@ class Run:
         self._control = Control(arrays, self.workers)
         work = Workers(self.problem, strategy, self._shared, self._control)
         self._team = (Threads if self.workers > 1 else Alone)(work, self._control)
-
-    def _first_rate(self) -> float:
-        started = self._start.eta0 if self._start else None
-        return self.config.eta0 or started or self.problem.find_rate(self._threads)
 
     def _set_start(self) -> None:
         """Has the workers make ready what they need, and write the weights to begin with."""
@@ -494,16 +494,14 @@ class Run:
     def _evaluate(self) -> Row:
         """The objective and the errors, by all workers, with the training clock standing still."""
         began = time.monotonic()
-        sums = {data: self._sums(data) for data in self.problem.sets()}
+        sums = {}
+        for data in self.problem.sets():
+            parts = self._do("evaluate", _nothing, data)
+            self.interrupt.check()
+            # A row for each part, in the order of the parts, whoever did them
+            sums[data] = np.concatenate([part for part in parts if len(part)]).sum(axis=0)
         found = self.problem.measured(self._shared, sums)
         return found | {"evaluation": time.monotonic() - began}
-
-    def _sums(self, data: str) -> npt.NDArray[np.float64]:
-        sums = self._do("evaluate", _nothing, data)
-        self.interrupt.check()
-        # A row for each part, in the order of the parts, whoever did them
-        rows: npt.NDArray[np.float64] = np.concatenate([part for part in sums if len(part)])
-        return np.asarray(rows.sum(axis=0))
 
     # What is left of it
 

@@ -5,6 +5,8 @@ import itertools
 import math
 from typing import Any
 
+import numpy as np
+
 from hogwild.config import Config, kind_of
 from hogwild.errors import OptionError
 
@@ -92,8 +94,6 @@ def _between(name: str, start: float, end: float, count: int) -> list[float]:
         )
     if not 2 <= count <= MOST:
         raise OptionError(f"{name}: {count} values; there must be 2 to {MOST:,}")
-    exponents = (math.log10(start), math.log10(end))
-    steps = (number / (count - 1) for number in range(1, count - 1))
     # Twelve digits: 1e-05, and not its neighbor
-    inner = [float(f"{10 ** ((1 - s) * exponents[0] + s * exponents[1]):.12g}") for s in steps]
+    inner = [float(f"{value:.12g}") for value in np.geomspace(start, end, count)[1:-1]]
     return [float(start), *inner, float(end)]

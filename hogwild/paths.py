@@ -8,6 +8,8 @@ from hogwild.errors import HogwildError, OptionError
 
 PathLike = str | os.PathLike[str]
 
+HEAD = 1 << 16  # bytes of a model file besides its weights, amply
+
 
 def check_output(path: PathLike) -> None:
     """Refuses a path that no file could be written to."""
@@ -34,9 +36,9 @@ def check_apart(outputs: dict[str, PathLike | None], inputs: list[PathLike | Non
         taken[place] = f"the {name}"
 
 
-def check_space(path: PathLike, needed: int) -> None:
-    """Refuses a path on a disk that has less room than that."""
-    free = shutil.disk_usage(Path(path).absolute().parent).free
+def check_space(path: PathLike, size: int) -> None:
+    """Refuses a path on a disk without room for a model with so many bytes of weights."""
+    needed, free = size + HEAD, shutil.disk_usage(Path(path).absolute().parent).free
     if free < needed:
         raise HogwildError(
             f"{path} cannot be written: it needs {needed:,} bytes, and {free:,} are free; "

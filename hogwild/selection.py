@@ -27,7 +27,7 @@ import numpy as np
 
 from hogwild import grids
 from hogwild.config import Config
-from hogwild.coordinator import Result, Run, State, Watcher
+from hogwild.coordinator import Quiet, Result, Run, State, Watcher
 from hogwild.data.folds import folds as folds_of
 from hogwild.data.rows import Labels, Rows
 from hogwild.errors import DivergenceError, OptionError, WorkerError
@@ -38,13 +38,12 @@ from hogwild.learn.registry import PROBLEMS
 from hogwild.learn.sets import hold_out, row_weights, strata
 from hogwild.learn.targets import Target, target_for
 from hogwild.machine import usable_cores
-from hogwild.paths import PathLike
+from hogwild.paths import PathLike, check_space
 from hogwild.threads import side_by_side
 from hogwild.trace import Row
 from hogwild.training import (
     check_files,
     check_judge,
-    check_room,
     row_sets,
     run_and_write,
     write,
@@ -124,7 +123,7 @@ def search(
     rows, tests, judges = row_sets(data, test, validate, index_base, sample_weight)
     found = _Search(rows, judges, labels, folds, metric, plan, watcher or Watcher())
     if model is not None:
-        check_room(model, found.problem_of(rows, plan.configs[0]))
+        check_space(model, found.problem_of(rows, plan.configs[0]).model_bytes)
     with found.interrupt:
         result = found.result(tests, model, trace)
     if found.interrupt.happened and result.reason != "interrupted":
@@ -223,13 +222,15 @@ class _Search:
         plan: Plan,
         watcher: Watcher,
     ) -> None:
-        first = plan.configs[0]
         self._rows, self._given_judges, self._plan, self._watcher = rows, judges, plan, watcher
-        self._target: Target = target_for(first, rows, labels)
-        self._metric = self._checked(metric)
+        self._target: Target = target_for(plan.configs[0], rows, labels)
+        self._metric = metric
+        able = [LOSS, *(name for name in self._target.metrics if name not in TABLES)]
+        if metric not in able:
+            raise OptionError(f"metric: {metric!r} is not one of {', '.join(able)}")
         self._notes: list[str] = []
         self._folds = folds
-        self._splits = self._made_splits(first, judges)
+        self._splits = self._made_splits(plan.configs[0])
         self._lock = threading.Lock()  # of the table
         self._judged: dict[tuple[int, int], Judged] = {}  # by combination and split
         self._table: list[Row] = []
@@ -240,17 +241,11 @@ class _Search:
         self.interrupt = Interrupt()
         self.interrupt.stop = self._stop
 
-    def _checked(self, metric: str) -> str:
-        able = [LOSS, *(name for name in self._target.metrics if name not in TABLES)]
-        if metric not in able:
-            raise OptionError(f"metric: {metric!r} is not one of {', '.join(able)}")
-        return metric
-
-    def _made_splits(self, config: Config, judges: Rows | None) -> list[tuple[Rows, Rows]]:
+    def _made_splits(self, config: Config) -> list[tuple[Rows, Rows]]:
         """Rows to learn from, and rows to judge by."""
         rows, target = self._rows, self._target
-        if judges is not None:
-            return [(rows, judges)]
+        if self._given_judges is not None:
+            return [(rows, self._given_judges)]
         if self._folds is None:
             return [hold_out(rows, target, config.early_stopping or SHARE, config.seed)]
         given = len(rows), self._folds, config.seed, strata(rows, target), rows.name
@@ -460,10 +455,3 @@ class _Search:
         about = {"options": best, "rows": len(self._rows), "epochs": config.epochs}
         self._watcher.search({"kind": "picked"} | about)
         return config
-
-
-class Quiet(Watcher):
-    """Says nothing: notes of a training stand in the table."""
-
-    def note(self, text: str) -> None:
-        """Nothing."""

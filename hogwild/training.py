@@ -22,8 +22,7 @@ from hogwild.models.factors import FactorModel
 from hogwild.paths import PathLike, check_apart, check_output, check_space
 
 R = TypeVar("R", bound=Result)
-
-ROOM = 1 << 16  # bytes of a model file besides its weights, amply
+D = TypeVar("D", Rows, Ratings)
 
 
 def train(
@@ -80,6 +79,8 @@ def train(
     config = Config.of(options)
     check_files({"model": model, "trace": trace}, (data, test, validate, sample_weight))
     more: dict[str, Any] = {}
+    trained: Any
+    tests: Any
     if config.family == "factors":
         _refuse({"labels": labels, "sample_weight": sample_weight is not None}, config.task)
         if validate is not None:
@@ -87,25 +88,23 @@ def train(
                 "validate: not available for the task mf; give early_stopping, a share of the "
                 "ratings to hold out"
             )
-    elif validate is not None:
-        check_judge(config)
-    tests: Any
-    trained: Any = load_data(data, config.task, index_base, columns, duplicates)
-    if config.family == "factors":
-        tests = None if test is None else _test_ratings(test, columns, duplicates)
+        trained = load_data(data, config.task, index_base, columns, duplicates)
+        tests = None if test is None else _not_empty(_loaded_ratings(test, columns, duplicates))
     else:
-        trained = weighted(trained, sample_weight)
-        tests = _others(test, trained, "test on")
-        more = {"labels": labels, "validate": _others(validate, trained, "judge by")}
+        _refuse({"columns": columns, "duplicates": duplicates != "keep"}, config.task)
+        if validate is not None:
+            check_judge(config)
+        trained, tests, judges = row_sets(data, test, validate, index_base, sample_weight)
+        more = {"labels": labels, "validate": judges}
     problem: Problem = PROBLEMS[config.family](trained, tests, config, **more)
     if model is not None:
-        check_room(model, problem)
+        check_space(model, problem.model_bytes)
     if isinstance(start, FactorModel):
         start = State(start, 0, 0, config.eta0 or problem.find_rate())
     run = Run(problem, config, watcher or Watcher(), start)
     run.prepare()
     with run.interrupt:
-        result = run_and_write(run, model, trace, _as_it_is)
+        result = run_and_write(run, model, trace, lambda result: result)
     if run.interrupt.happened and result.reason != "interrupted":
         raise KeyboardInterrupt("training was done, and all that was asked for is written")
     return result
@@ -159,10 +158,6 @@ def load_data(
     return _loaded_rows(data, index_base)
 
 
-def _as_it_is(result: Result) -> Result:
-    return result
-
-
 def check_files(outputs: dict[str, PathLike | None], inputs: tuple[Any, ...]) -> None:
     """Refuses files that cannot be written, or that are inputs."""
     for path in outputs.values():
@@ -171,22 +166,10 @@ def check_files(outputs: dict[str, PathLike | None], inputs: tuple[Any, ...]) ->
     check_apart(outputs, [given for given in inputs if isinstance(given, str | os.PathLike)])
 
 
-def check_room(model: PathLike, problem: Problem) -> None:
-    """Refuses a model file on a disk that has no room for it."""
-    check_space(model, problem.model_bytes + ROOM)
-
-
 def _refuse(given: dict[str, Any], task: str) -> None:
     wrong = [f"{name}: not available for the task {task}" for name, value in given.items() if value]
     if wrong:
         raise OptionError("\n".join(wrong))
-
-
-def _test_ratings(test: Any, columns: Any, duplicates: str) -> Ratings:
-    tests = _loaded_ratings(test, columns, duplicates)
-    if not len(tests):
-        raise DataError(f"{tests.name} has no ratings to test on")
-    return tests
 
 
 def row_sets(
@@ -204,9 +187,14 @@ def _others(given: Any, rows: Rows, purpose: str) -> Rows | None:
     # Of a file, the training data says which number its first column has
     others = _loaded_rows(given, "auto" if rows.index_base is None else rows.index_base)
     check_same_base(others, rows.index_base, rows.name)
-    if not len(others):
-        raise DataError(f"{others.name} has no rows to {purpose}")
-    return others
+    return _not_empty(others, purpose)
+
+
+def _not_empty(tests: D, purpose: str = "test on") -> D:
+    if not len(tests):
+        what = "ratings" if isinstance(tests, Ratings) else "rows"
+        raise DataError(f"{tests.name} has no {what} to {purpose}")
+    return tests
 
 
 def weighted(rows: Rows, sample_weight: Any) -> Rows:
@@ -230,31 +218,36 @@ def check_judge(config: Config) -> None:
 
 
 def _loaded_rows(data: Any, index_base: str | int) -> Rows:
-    if isinstance(data, Rows):
-        return data
     if isinstance(data, str | os.PathLike):
         if named_as_ratings(data):
             raise OptionError(f"task: {data} holds ratings, by its name; give the task mf")
         return load(data, index_base=index_base)
-    cure = "hogwild.Rows(X, y) takes matrices"
-    if isinstance(data, Ratings):
-        cure = "ratings are for the task mf"
-    raise DataError(
-        f"expected hogwild.Rows or the name of a file, not a {type(data).__name__}; {cure}"
+    cure = (
+        "ratings are for the task mf"
+        if isinstance(data, Ratings)
+        else "hogwild.Rows(X, y) takes matrices"
     )
+    return _checked(data, Rows, cure)
 
 
 def _loaded_ratings(data: Any, columns: Any, duplicates: str) -> Ratings:
-    if isinstance(data, Ratings):
-        return data.deduplicated(duplicates)
     if isinstance(data, str | os.PathLike):
         return load_ratings(data, columns=columns, duplicates=duplicates)
-    cure = "hogwild.Ratings(matrix) takes matrices"
-    if isinstance(data, Rows):
-        cure = "the task mf learns from users, items and values"
-    raise DataError(
-        f"expected hogwild.Ratings or the name of a file, not a {type(data).__name__}; {cure}"
+    cure = (
+        "the task mf learns from users, items and values"
+        if isinstance(data, Rows)
+        else "hogwild.Ratings(matrix) takes matrices"
     )
+    return _checked(data, Ratings, cure).deduplicated(duplicates)
+
+
+def _checked(data: Any, kind: type[D], cure: str) -> D:
+    if not isinstance(data, kind):
+        raise DataError(
+            f"expected hogwild.{kind.__name__} or the name of a file, not a "
+            f"{type(data).__name__}; {cure}"
+        )
+    return data
 
 
 def write(result: Result, model: PathLike | None, trace: PathLike | None) -> None:
@@ -262,15 +255,11 @@ def write(result: Result, model: PathLike | None, trace: PathLike | None) -> Non
     if model is not None:
         _save_or_rescue(result, model)
     if trace is not None:
-        _write_trace(result, trace)
-
-
-def _write_trace(result: Result, path: PathLike) -> None:
-    try:
-        records.write(path, result.records())
-    except HogwildError as problem:
-        problem.result = result
-        raise
+        try:
+            records.write(trace, result.records())
+        except HogwildError as problem:
+            problem.result = result
+            raise
 
 
 def _save_or_rescue(result: Result, path: PathLike) -> None:

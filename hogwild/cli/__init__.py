@@ -18,6 +18,7 @@ from hogwild.errors import HogwildError, HogwildWarning, OptionError
 from hogwild.interrupt import Interrupt, heed_endings, ignore_endings
 from hogwild.version import VERSION
 
+# Of each, the module adds its options to a parser with `add_options`, and does it with `run`
 COMMANDS = {
     "train": "train a model on a file",
     "predict": "predict with a model",

@@ -12,7 +12,6 @@ from hogwild.parallel import memory, processes
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 

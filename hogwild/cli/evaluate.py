@@ -39,7 +39,6 @@ MOST = 10  # classes whose errors or weights are printed
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
     add_model(parser)
     parser.add_argument("data", metavar="DATA", help="labelled rows, or ratings")
     parser.add_argument(

@@ -19,24 +19,18 @@ from hogwild.models.linear import LinearModel
 from hogwild.paths import check_apart, check_output
 
 
-class Option(NamedTuple):
-    """An option that one kind of data has: its default, its type, and what it means."""
-
-    default: Any
-    type: Callable[[str], Any]
-    text: str
-
-
 class Kind(NamedTuple):
-    """A kind of data: what it is, what writes it, and the options that it alone has."""
+    """A kind of data: what it is, what writes it, and the options that it alone has.
+
+    An option has a default, a type, and a text that says what it means.
+    """
 
     text: str
     write: Callable[[argparse.Namespace], None]
-    options: dict[str, Option]
+    options: dict[str, tuple[Any, Callable[[str], Any], str]]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
     kinds = "; ".join(f"{name}: {kind.text}" for name, kind in KINDS.items())
     parser.add_argument("kind", metavar="KIND", choices=KINDS, help=kinds)
     parser.add_argument(
@@ -48,13 +42,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="[0]")
     for name, kind in KINDS.items():
         group = parser.add_argument_group(f"options of {name}")
-        for word, option in kind.options.items():
-            default = "" if option.default is None else f"[{option.default}]"
+        for word, (default, convert, text) in kind.options.items():
             group.add_argument(
                 "--" + word.replace("_", "-"),
-                type=option.type,
-                metavar=ARGUMENTS.get(option.type, "FILE"),
-                help=f"{option.text} {default}".strip(),
+                type=convert,
+                metavar=ARGUMENTS.get(convert, "FILE"),
+                help=text if default is None else f"{text} [{default}]",
             )
 
 
@@ -67,8 +60,9 @@ def run(parsed: argparse.Namespace) -> int:
 
 def _refuse_others(parsed: argparse.Namespace) -> None:
     """Refuses the options of other kinds, and fills in the defaults of this one."""
+    able = ", ".join("--" + word.replace("_", "-") for word in KINDS[parsed.kind].options)
     wrong = [
-        f"{word}: only for {name}; {parsed.kind} has {_listed(KINDS[parsed.kind])}"
+        f"{word}: only for {name}; {parsed.kind} has {able}"
         for name, kind in KINDS.items()
         for word in kind.options
         if name != parsed.kind and getattr(parsed, word) is not None
@@ -77,13 +71,9 @@ def _refuse_others(parsed: argparse.Namespace) -> None:
         raise OptionError("\n".join(wrong))
     if parsed.kind == "ratings" and parsed.test is None and parsed.test_share is not None:
         raise OptionError("test_share: it is the share of the file --test, which is missing")
-    for word, option in KINDS[parsed.kind].options.items():
+    for word, (default, _, _) in KINDS[parsed.kind].options.items():
         if getattr(parsed, word) is None:
-            setattr(parsed, word, option.default)
-
-
-def _listed(kind: Kind) -> str:
-    return ", ".join("--" + word.replace("_", "-") for word in kind.options)
+            setattr(parsed, word, default)
 
 
 def _check_outputs(parsed: argparse.Namespace, *names: str) -> None:
@@ -144,31 +134,33 @@ KINDS = {
         "text-like sparse rows",
         _write_rcv1,
         {
-            "rows": Option(200_000, int, "how many rows"),
-            "columns": Option(47_236, int, "how many columns"),
-            "first_row": Option(
+            "rows": (200_000, int, "how many rows"),
+            "columns": (47_236, int, "how many columns"),
+            "first_row": (
                 0,
                 int,
                 "begin at this row of the endless set that the seed names: for test rows that go "
                 "with training rows",
             ),
-            "classes": Option(None, int, "classes, in place of the labels -1 and 1"),
-            "labels": Option(
-                None, float, "with --classes: any number of labels a row, so many on average"
+            "classes": (None, int, "classes, in place of the labels -1 and 1"),
+            "labels": (
+                None,
+                float,
+                "with --classes: any number of labels a row, so many on average",
             ),
-            "weights": Option(None, str, "a file for the weights behind the labels, as a model"),
+            "weights": (None, str, "a file for the weights behind the labels, as a model"),
         },
     ),
     "ratings": Kind(
         "half stars by users for items, by default as many as in MovieLens 1M",
         _write_ratings,
         {
-            "users": Option(6_040, int, "how many users"),
-            "items": Option(3_706, int, "how many items"),
-            "ratings": Option(1_000_209, int, "how many ratings, those for --test among them"),
-            "rank": Option(16, int, "factors of users and items behind the ratings"),
-            "test": Option(None, str, "a second file, for ratings to test on"),
-            "test_share": Option(0.1, float, "the share of the ratings that goes there"),
+            "users": (6_040, int, "how many users"),
+            "items": (3_706, int, "how many items"),
+            "ratings": (1_000_209, int, "how many ratings, those for --test among them"),
+            "rank": (16, int, "factors of users and items behind the ratings"),
+            "test": (None, str, "a second file, for ratings to test on"),
+            "test_share": (0.1, float, "the share of the ratings that goes there"),
         },
     ),
 }

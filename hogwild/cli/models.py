@@ -9,7 +9,6 @@ from hogwild.models.factors import FactorModel
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """The model's file."""
     parser.add_argument("model", metavar="MODEL", help="a file that train --model wrote")
 
 
@@ -23,7 +22,7 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
 
 
 def factor_model(path: str, command: str) -> FactorModel:
-    """A model of a factorisation; others are refused."""
+    """A model of ratings; other models are refused."""
     model = load_model(path)
     if not has_factors(model):
         raise HogwildError(
@@ -34,7 +33,6 @@ def factor_model(path: str, command: str) -> FactorModel:
 
 
 def has_factors(model: Any) -> bool:
-    """Whether a model is that of a factorisation."""
     return bool(model.kind == "factors")
 
 

@@ -9,7 +9,6 @@ from hogwild.paths import check_apart, check_output
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
-    """The option that names a file."""
     parser.add_argument("--output", metavar="FILE", help="write here, not to standard output")
 
 

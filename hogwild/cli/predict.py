@@ -16,7 +16,6 @@ LINES = 100_000  # made and written at a time
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
     add_model(parser)
     parser.add_argument(
         "data",

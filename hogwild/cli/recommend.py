@@ -16,7 +16,6 @@ USERS = 4096  # recommended to at a time
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
     add_model(parser)
     parser.add_argument(
         "--user", action="append", metavar="ID", help="recommend to this user (and others so named)"
@@ -32,7 +31,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_number(parser: argparse.ArgumentParser) -> None:
-    """How many to show."""
     parser.add_argument("-n", "--n", type=int, default=10, metavar="N", help="how many [10]")
 
 

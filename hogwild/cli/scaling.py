@@ -21,7 +21,6 @@ OUT = "scaling"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
     about = "rows: svmlight text or .npz; with --task mf ratings, as for train"
     parser.add_argument("data", metavar="DATA", help=about)
     add_study(parser)

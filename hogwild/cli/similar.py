@@ -10,7 +10,6 @@ from hogwild.errors import OptionError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
     add_model(parser)
     for role in ("item", "user"):
         parser.add_argument(

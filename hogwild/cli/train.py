@@ -23,7 +23,6 @@ from hogwild.training import train
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
     parser.add_argument(
         "data",
         metavar="DATA",
@@ -63,7 +62,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Trains; says how it goes."""
     _check(parsed)
     options = config_options(parsed)
     display = Json() if parsed.json else Silent() if parsed.quiet else Lines()

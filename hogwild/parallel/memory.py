@@ -38,7 +38,6 @@ def private_arrays(wanted: Wanted) -> Arrays:
 
 
 def size_of(wanted: Wanted) -> int:
-    """Bytes that these arrays take."""
     return sum(_room(*one) for one in wanted.values())
 
 

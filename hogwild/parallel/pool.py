@@ -195,7 +195,7 @@ class _Place:
         data = self._data | {found: shared.pop(_place(found)) for found in missing}
         for found in missing:  # kernels are compiled for data that cannot be written
             data[found].flags.writeable = False
-        make = _unpacked(packed, data)
+        make = _Unpacker(io.BytesIO(packed), data).load()
         self._work = make(shared, self._control)
 
 
@@ -249,10 +249,6 @@ def _packed(thing: Any) -> tuple[bytes, Data]:
     packer = _Packer(file)
     packer.dump(thing)
     return file.getvalue(), packer.data
-
-
-def _unpacked(packed: bytes, data: Data) -> Any:
-    return _Unpacker(io.BytesIO(packed), data).load()
 
 
 def _places(data: Data) -> Wanted:

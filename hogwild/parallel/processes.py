@@ -37,8 +37,6 @@ def available() -> bool:
 
 
 class Processes:
-    """Forked processes."""
-
     def __init__(self, work: Work, control: Control) -> None:
         self._control = control
         self._pids: list[int] = []

@@ -46,7 +46,6 @@ class Control:
 
     @staticmethod
     def arrays(workers: int) -> dict[str, tuple[int, Any]]:
-        """The shared arrays that a control needs."""
         slots = (workers * SLOT, np.int64)
         one = (SLOT, np.int64)
         return {
@@ -73,7 +72,6 @@ class Control:
 
     @property
     def stopped(self) -> bool:
-        """Whether the workers were asked to stop."""
         return bool(self._stop[0])
 
     def goes_on(self) -> bool:
@@ -86,11 +84,10 @@ class Control:
         self._steps[rank * SLOT] = steps
 
     def finish(self, rank: int) -> None:
-        """Says that a worker has nothing left to do."""
         self._at_work[rank * SLOT] = 0
 
     def at_work(self) -> int:
-        """How many workers have not said that they have nothing left to do."""
+        """How many workers have not called `finish`."""
         return int(self._at_work.sum())
 
     def moments(self) -> tuple[int, int]:
@@ -118,7 +115,6 @@ class Control:
         self._claimed[0] = 0
 
     def add_moments(self, early: int, late: int) -> None:
-        """Says how many moments a worker has taken by itself."""
         for which, count in enumerate((early, late), start=1):
             add(self._moments, which, count)
 
@@ -140,7 +136,6 @@ class Control:
         return int(free[0]) if len(free) else -1
 
     def finish_task(self, phase: int) -> None:
-        """Says that a task of a phase is done."""
         if self.workers > 1:
             add(self._finished, phase * SLOT, 1)
 
@@ -154,8 +149,6 @@ class Control:
 
 
 class Team(Protocol):
-    """Workers that do commands together."""
-
     def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
         """Has every worker do the command; their answers by rank. Calls `tick` meanwhile."""
 

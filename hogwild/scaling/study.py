@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from hogwild import machine
 from hogwild.config import Config
-from hogwild.coordinator import Watcher
+from hogwild.coordinator import Quiet
 from hogwild.data.ratings import Ratings
 from hogwild.data.rows import Rows
 from hogwild.errors import DivergenceError
@@ -74,7 +74,7 @@ def _run(data: Rows | Ratings, plan: Plan, configuration: Configuration, repeat:
     options = plan.train_options(configuration)
     try:
         for more in ({"epochs": 1, "objective_every": 0}, {}):
-            result = train(data, watcher=_Quiet(), **options | more)
+            result = train(data, watcher=Quiet(), **options | more)
             if result.reason == "interrupted":
                 raise KeyboardInterrupt
     except DivergenceError as problem:
@@ -82,10 +82,3 @@ def _run(data: Rows | Ratings, plan: Plan, configuration: Configuration, repeat:
             raise
         return Run(configuration, repeat, [], failure=str(problem))
     return Run(configuration, repeat, result.trace, result.header["chosen"], result.notes)
-
-
-class _Quiet(Watcher):
-    """Prints no notes: the result has them."""
-
-    def note(self, text: str) -> None:
-        pass
