@@ -101,7 +101,7 @@ def option(
 
 @dataclass(frozen=True)
 class Config:
-    """The options of a training run; None means that the run decides by itself."""
+    """The options of a training run; None: chosen by the run."""
 
     task: str = option(
         "svm",
@@ -283,7 +283,7 @@ class Config:
     def _misplaced(self, wrong: set[str]) -> list[str]:
         """Options that are for other tasks, but for those that are wrong anyway."""
         return [
-            f"{known.name}: it is for the task {_tasks(known.metadata['family'])}; leave it out"
+            f"{known.name}: only for the task {_tasks(known.metadata['family'])}; leave it out"
             for known in dataclasses.fields(self)
             if known.metadata["family"] not in (None, self.family)
             and known.name not in wrong

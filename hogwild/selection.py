@@ -10,10 +10,9 @@
     result = hogwild.search(rows, l2="1e-6:1e-2:9", folds=5, metric="auc", task="logistic")
     print(result.best, result.model)  # {'l2': 0.0001}, and a model trained with it on all rows
 
-Values of a penalty are tried from strong to weak. Training at one begins with the weights of the
-one before: these are near, so it takes fewer epochs than from zero. Folds share the rows: nothing
-of the data is copied. They are trained side by side, by one worker each, so what they come to does
-not depend on how many there are.
+Values of a penalty are tried from strong to weak. Each training begins with the weights of the one
+before, and takes fewer epochs than from zero. Folds share the rows without a copy. They are trained
+side by side by one worker each, so results do not depend on the number of workers.
 """
 
 import threading
@@ -56,7 +55,7 @@ LOSS = "loss"
 
 @dataclass(frozen=True)
 class SearchResult(Result):
-    """What a search came to: the result of the final training, and the table.
+    """The result of a search: that of the final training, and the table.
 
     Attributes:
         table: a dict for each combination of values: the values, the mean of each metric, its
@@ -91,23 +90,23 @@ def search(
     index_base: str | int = "auto",
     **options: Any,
 ) -> SearchResult:
-    """Cross-validates, picks the best of several values of options, and trains with these.
+    """Cross-validates, picks the best values of options, and trains with them on all rows.
 
-    The final model is trained on all rows. If early stopping ended the trainings before, it takes
-    as many epochs as were best.
+    If early stopping ended the trainings that are compared, the final one runs for the mean of
+    their best numbers of epochs.
 
     Args:
         data: rows with labels, or the file to load them from.
-        folds: judge by cross-validation with so many folds. Without it, and without `validate`,
-            the share `early_stopping` of the rows (a tenth) is held out to judge by.
-        metric: what to judge by: loss, error, log_loss or auc; for a regression loss, rmse, mae,
+        folds: number of folds of a cross-validation. Without folds and without `validate`, the
+            share `early_stopping` of the rows (a tenth) is held out to compare on.
+        metric: what to compare by: loss, error, log_loss or auc; for a regression loss, rmse, mae,
             r2 or deviance.
-        validate: rows (or their file) to judge by.
+        validate: rows (or their file) to compare on.
         test, model, trace, watcher, labels, sample_weight, index_base: as for `hogwild.train`. The
             record of the run has the rows of the table, too.
         **options: the fields of `hogwild.Config`. Those that are numbers of the model (l2, l1,
-            eta0, ...) may be lists, or text such as 1e-6:1e-2:9: from, to, and how many. Limits
-            such as `epochs` and `time_limit` are those of each training.
+            eta0, ...) may be lists, or text such as 1e-6:1e-2:9 (first, last, number of values).
+            Limits such as `epochs` and `time_limit` hold for each training.
 
     Returns:
         The table, the best options and the model. After Ctrl-C the reason is "interrupted", the
@@ -165,10 +164,10 @@ def plan_of(options: Options, folds: Any, validate: bool) -> Plan:
     if folds is not None and (isinstance(folds, bool) or not isinstance(folds, int) or folds < 2):
         problems.append(f"folds: {folds!r} is not a whole number from 2 on")
     if folds is not None and validate:
-        problems.append("validate: folds judge instead; leave one of them out")
+        problems.append("validate: not together with folds; leave one of them out")
     single, grid = grids.split(options)
     if folds is None and not grid:
-        problems.append("folds: give them, or several values of an option, such as l2")
+        problems.append("folds: give their number, or several values of an option such as l2")
     if folds is None and not validate:
         single = {"early_stopping": SHARE} | {k: v for k, v in single.items() if v is not None}
     chains = grids.chains(grid)
@@ -443,7 +442,7 @@ class _Search:
         if self._divergence is not None:
             raise self._divergence
         raise OptionError(
-            f"metric: there is no {self._metric} with this loss, on these rows; take another"
+            f"metric: {self._metric} does not exist for this loss on these rows; use another one"
         )
 
     def _final(self, picked: int) -> Config:

@@ -45,26 +45,26 @@ def train(
 
     Args:
         data: rows with labels, or for the task mf ratings; or the file to load them from.
-        test: rows or ratings (or their file) to report the error on after every epoch.
-        validate: rows (or their file) to learn nothing from: training stops when they are no longer
-            predicted better, for `patience` epochs, and the best epoch is taken. The option
-            `early_stopping` holds out a share of the data for the same.
+        test: rows or ratings (or their file); their error is reported after every epoch.
+        validate: rows (or their file) that are not learned from. Training stops when their loss has
+            not decreased for `patience` epochs, and returns the best epoch. The option
+            `early_stopping` holds out a share of the data for the same purpose.
         model: a file to save the model in, also after Ctrl-C or the death of a worker.
         trace: a file for the record of the run, as JSON lines.
-        watcher: is told how the run goes.
-        start: the `state` of an earlier result, to go on from; or a factor model: users and items
-            that it does not know begin anew.
-        labels: the negative and the positive label, where the data has only one of them.
+        watcher: its methods are called as the run goes on.
+        start: the `state` of an earlier result to continue, or a factor model, to which new users
+            and items are added.
+        labels: the negative and the positive label, if the data has only one of them.
         sample_weight: a weight for each row of the data: an array, or a file with a number a line.
         index_base: the number of the first column, where `data` is a file of text; see `load`.
         columns: which columns of a file of ratings to read; see `load_ratings`.
         duplicates: what to do with several ratings of an item by a user; see `Ratings`.
-        **options: the fields of `hogwild.Config`: task, loss, l2, epochs, workers, ... Without a
-            task, ratings (and files with the names of such) mean mf.
+        **options: the fields of `hogwild.Config`: task, loss, l2, epochs, workers, ... For ratings
+            (and files named as such) the default task is mf.
 
     Returns:
         The model, the reason why training stopped, and the trace. After Ctrl-C the reason is
-        "interrupted" and the model is the one so far: code that trains in a loop should look.
+        "interrupted" and the model is the one so far: code that trains in a loop should check it.
 
     Raises:
         OptionError: lists all the options that are out of range.
@@ -133,9 +133,9 @@ def written_after(
     """Writes what there was before a worker died. Returns an error that says where `what` is."""
     write(result, model, trace)
     where = f"{what} in {model}" if model else "no model file was asked for"
-    told = WorkerError(f"{death}; {where}")
-    told.result = result
-    return told
+    error = WorkerError(f"{death}; {where}")
+    error.result = result
+    return error
 
 
 def load_data(
@@ -210,7 +210,7 @@ def check_judge(config: Config) -> None:
     """Refuses rows to judge by where training could not look at them in every epoch."""
     problems = []
     if config.early_stopping is not None:
-        problems.append("validate: it takes the place of early_stopping; leave one of them out")
+        problems.append("validate: not together with early_stopping; leave one of them out")
     if config.objective_every != 1:
         problems.append("validate: it needs an objective_every of 1")
     if problems:
@@ -220,7 +220,7 @@ def check_judge(config: Config) -> None:
 def _loaded_rows(data: Any, index_base: str | int) -> Rows:
     if isinstance(data, str | os.PathLike):
         if named_as_ratings(data):
-            raise OptionError(f"task: {data} holds ratings, by its name; give the task mf")
+            raise OptionError(f"task: {data} holds ratings, by its name; use the task mf")
         return load(data, index_base=index_base)
     cure = (
         "ratings are for the task mf"

@@ -145,7 +145,7 @@ def test_a_regression_stops_early_too() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"early_stopping": 0.1, "validate": noisy(1)}, "validate: it takes the place of early_st"),
+        ({"early_stopping": 0.1, "validate": noisy(1)}, "validate: not together with early_st"),
         ({"objective_every": 0, "validate": noisy(1)}, "validate: it needs an objective_every"),
         ({"objective_every": 0, "early_stopping": 0.1}, "early_stopping: it needs an objective_ev"),
         ({"early_stopping": 0.6}, r"early_stopping: must be at most 0\.5"),

@@ -24,11 +24,11 @@ COMMANDS = {
     "predict": "predict with a model",
     "evaluate": "measure a model on labelled data, or on ratings",
     "recommend": "the best items for users, by a model of ratings",
-    "similar": "items or users that are alike, by a model of ratings",
+    "similar": "similar items or users, by a model of ratings",
     "generate": "make synthetic data",
-    "inspect": "say what is in a file, and what it means for scaling",
-    "scaling": "measure how training scales with workers, and say what bounds it",
-    "doctor": "say what this machine gives to hogwild",
+    "inspect": "show what is in a file, and what it means for scaling",
+    "scaling": "measure how training scales with workers, and what limits it",
+    "doctor": "show cores, memory, versions and kernel cache",
 }
 
 

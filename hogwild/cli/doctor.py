@@ -38,7 +38,7 @@ def run(parsed: argparse.Namespace) -> int:
         print("kernel cache   none: no folder can be written; kernels are compiled in every run")
     else:
         state = f"{cache['kernels']} kernels, {cache['bytes'] / 1e6:.1f} MB"
-        print(f"kernel cache   {cache['folder']}: {state if cache['kernels'] else 'empty as yet'}")
+        print(f"kernel cache   {cache['folder']}: {state if cache['kernels'] else 'still empty'}")
     print(f"row fetching   {_fetching_words(found['fetching'])}")
     return 0
 

@@ -70,7 +70,7 @@ def _refuse_others(parsed: argparse.Namespace) -> None:
     if wrong:
         raise OptionError("\n".join(wrong))
     if parsed.kind == "ratings" and parsed.test is None and parsed.test_share is not None:
-        raise OptionError("test_share: it is the share of the file --test, which is missing")
+        raise OptionError("test_share: it needs --test, the file for that share")
     for word, (default, _, _) in KINDS[parsed.kind].options.items():
         if getattr(parsed, word) is None:
             setattr(parsed, word, default)
@@ -146,7 +146,7 @@ KINDS = {
             "labels": (
                 None,
                 float,
-                "with --classes: any number of labels a row, so many on average",
+                "with --classes: mean number of labels of a row, which then has any number",
             ),
             "weights": (None, str, "a file for the weights behind the labels, as a model"),
         },

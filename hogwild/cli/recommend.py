@@ -18,12 +18,14 @@ USERS = 4096  # recommended to at a time
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument(
-        "--user", action="append", metavar="ID", help="recommend to this user (and others so named)"
+        "--user", action="append", metavar="ID", help="recommend for this user (may be repeated)"
     )
-    parser.add_argument("--all-users", action="store_true", help="recommend to all of the model's")
+    parser.add_argument("--all-users", action="store_true", help="recommend for every user")
     add_number(parser)
     parser.add_argument(
-        "--exclude-seen", metavar="FILE", help="ratings whose items are not recommended again"
+        "--exclude-seen",
+        metavar="FILE",
+        help="leave out items that users rated in this file",
     )
     add_columns(parser)
     add_output(parser)
@@ -37,9 +39,9 @@ def add_number(parser: argparse.ArgumentParser) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Prints user, item and score for each user's best items, with tabs between."""
     if bool(parsed.user) == parsed.all_users:
-        raise OptionError("user: name users with --user ID, or take --all-users")
+        raise OptionError("user: give --user ID or --all-users")
     if parsed.columns and not parsed.exclude_seen:
-        raise OptionError("columns: they are those of --exclude-seen, which is missing")
+        raise OptionError("columns: it needs --exclude-seen, the file that they are in")
     check(parsed, parsed.model, parsed.exclude_seen)
     model = factor_model(parsed.model, "recommend")
     put(_recommended(model, parsed), parsed.output)

@@ -13,7 +13,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     for role in ("item", "user"):
         parser.add_argument(
-            f"--{role}", action="append", metavar="ID", help=f"what is like this {role}"
+            f"--{role}", action="append", metavar="ID", help=f"find what is similar to this {role}"
         )
     add_number(parser)
     add_output(parser)

@@ -29,24 +29,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="rows: svmlight text or .npz; with --task mf ratings: .csv, .tsv, .dat (a::b::c), "
         ".npz or .mtx; text also as .gz or .bz2",
     )
-    parser.add_argument("--test", metavar="FILE", help="rows or ratings to report the error on")
+    parser.add_argument("--test", metavar="FILE", help="rows or ratings to report the error of")
     parser.add_argument(
         "--validate",
         metavar="FILE",
-        help="rows to learn nothing from: stop when they are no longer predicted better, and take "
+        help="rows that are not learned from: stop when their loss no longer decreases, and return "
         "the best epoch",
     )
     parser.add_argument(
         "--folds",
         type=_whole,
         metavar="N",
-        help="judge by cross-validation with so many folds; then train on all rows",
+        help="number of folds to cross-validate with, before training on all rows",
     )
     parser.add_argument(
         "--metric",
         metavar="NAME",
-        help="what to judge by, with --folds or several values of an option: loss, error, auc, ... "
-        "[loss]",
+        help="what to compare by, with --folds or several values: loss, error, auc, ... [loss]",
     )
     parser.add_argument(
         "--sample-weight", metavar="FILE", help="weights of the rows of DATA: a number a line"

@@ -50,8 +50,8 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         n_jobs: worker processes; None for one, -1 to choose their number automatically.
         random_state: seed of the order of the rows. With one worker, a seed gives the same bytes.
         class_weight: a weight for each class, or "balanced".
-        warm_start: `fit` goes on from the model that was learned before.
-        early_stopping: hold out some rows, stop when they are no longer predicted better, and take
+        warm_start: `fit` continues with the model of the last `fit`.
+        early_stopping: hold out some rows, stop when their loss no longer decreases, and return
             the best epoch.
         validation_fraction: share of the rows to hold out.
         n_iter_no_change: epochs in a row without progress after which training stops.

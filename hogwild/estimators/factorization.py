@@ -1,4 +1,4 @@
-"""Matrix factorisation in scikit-learn's manner: `MatrixFactorization`."""
+"""Matrix factorization with scikit-learn's interface: `MatrixFactorization`."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,32 +26,32 @@ Ranking = tuple[npt.NDArray[Any], Floats]
 class MatrixFactorization(BaseEstimator):
     """Factors of users and items, learned from ratings by stochastic gradient descent.
 
-    Wherever ratings are taken, these are `hogwild.Ratings`, or what they are made from: users,
-    items and values, or a scipy sparse matrix of users by items whose stored entries are ratings.
+    Methods take `hogwild.Ratings` or their parts: users, items and values, or a scipy sparse matrix
+    of users by items whose stored entries are ratings.
 
     Args:
         rank: factors of a user and of an item.
-        l2, bias_l2, l1: weights of the penalties; None for what suits the ratings.
+        l2, bias_l2, l1: weights of the penalties; None: chosen from the ratings.
         loss: squared, absolute, logistic (for values 0 and 1), kl (for counts).
         biases: learn a bias of each user and each item; None: unless the loss is kl.
         epochs: passes over the ratings, at most.
         tol: stop when two epochs in a row each lower the objective by less than this share of it;
-            None to do all of `epochs`.
-        eta0: the first rate; None to choose it by the size of the ratings.
-        weighted: count the penalty of a user or an item once for each of its ratings.
+            None: never.
+        eta0: the first learning rate; None: chosen from the size of the ratings.
+        weighted: count the penalty of a user or an item once for each rating.
         nonnegative: no factor below 0.
         schedule, strategy, backend: as in `hogwild.Config`.
-        early_stopping: hold out this share of the ratings, and stop when they are no longer
-            predicted better.
-        n_jobs: worker processes; None (or -1) for as many as pay.
-        random_state: seed of all that is random.
+        early_stopping: hold out this share of the ratings, and stop when their error no longer
+            decreases.
+        n_jobs: worker processes; None or -1: chosen automatically.
+        random_state: seed of all random choices.
 
     Attributes:
         model_: the `hogwild.FactorModel`.
         user_factors_, item_factors_: of shape (users, rank) and (items, rank), float32.
         user_biases_, item_biases_: one float32 each.
-        mean_: what scores are counted from.
-        user_ids_, item_ids_: what the rows stand for.
+        mean_: the mean, to which biases and products of factors are added.
+        user_ids_, item_ids_: the ids of the rows of the factors.
         n_iter_: epochs done.
         history_: a dict for every epoch.
     """
@@ -83,9 +83,9 @@ class MatrixFactorization(BaseEstimator):
     def partial_fit(
         self, users: Any, items: Any = None, values: Any = None
     ) -> "MatrixFactorization":
-        """Goes on training, on these ratings alone; users and items that are new are added.
+        """Continues training for `epochs` passes over these ratings. The first call is `fit`.
 
-        `epochs` says how often they are gone through. The first call is `fit`.
+        New users and items are added.
         """
         if not hasattr(self, "model_"):
             return self.fit(users, items, values)

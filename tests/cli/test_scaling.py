@@ -93,7 +93,7 @@ def test_all_that_is_wrong_is_said_at_once_and_nothing_is_read(folder, capsys) -
         "--strategies: 'stratum' is not one of auto, hogwild",
         "--repeat: must be",
         "--target: must be a number above 0, not 0.0",
-        "--rank: it is for the task mf",
+        "--rank: only for the task mf",
     ):
         assert text in said
     assert "invalid float value: 'far'" in wrong(capsys, "none.svm", "--target", "far")
