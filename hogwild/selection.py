@@ -37,11 +37,10 @@ from hogwild.learn.registry import PROBLEMS
 from hogwild.learn.sets import hold_out, row_weights, strata
 from hogwild.learn.targets import Target, target_for
 from hogwild.machine import usable_cores
-from hogwild.paths import PathLike, check_space
+from hogwild.paths import PathLike, check_files, check_space
 from hogwild.threads import side_by_side
 from hogwild.trace import Row
 from hogwild.training import (
-    check_files,
     check_judge,
     row_sets,
     run_and_write,
@@ -118,7 +117,7 @@ def search(
         DivergenceError: the weights overflowed with all values.
     """
     plan = plan_of(options, folds, validate is not None)
-    check_files({"model": model, "trace": trace}, (data, test, validate))
+    check_files({"model": model, "trace": trace}, data, test, validate, sample_weight)
     rows, tests, judges = row_sets(data, test, validate, index_base, sample_weight)
     found = _Search(rows, judges, labels, folds, metric, plan, watcher or Watcher())
     if model is not None:

@@ -19,7 +19,7 @@ from hogwild.errors import DataError, HogwildError, OptionError, WorkerError
 from hogwild.learn.problem import Problem
 from hogwild.learn.registry import PROBLEMS
 from hogwild.models.factors import FactorModel
-from hogwild.paths import PathLike, check_apart, check_output, check_space
+from hogwild.paths import PathLike, check_files, check_space
 
 R = TypeVar("R", bound=Result)
 D = TypeVar("D", Rows, Ratings)
@@ -77,7 +77,7 @@ def train(
     ):
         options = {"task": "mf"} | options
     config = Config.of(options)
-    check_files({"model": model, "trace": trace}, (data, test, validate, sample_weight))
+    check_files({"model": model, "trace": trace}, data, test, validate, sample_weight)
     more: dict[str, Any] = {}
     trained: Any
     tests: Any
@@ -156,14 +156,6 @@ def load_data(
         return _loaded_ratings(data, columns, duplicates)
     _refuse({"columns": columns, "duplicates": duplicates != "keep"}, task)
     return _loaded_rows(data, index_base)
-
-
-def check_files(outputs: dict[str, PathLike | None], inputs: tuple[Any, ...]) -> None:
-    """Refuses files that cannot be written, or that are inputs."""
-    for path in outputs.values():
-        if path is not None:
-            check_output(path)
-    check_apart(outputs, [given for given in inputs if isinstance(given, str | os.PathLike)])
 
 
 def _refuse(given: dict[str, Any], task: str) -> None:

@@ -4,7 +4,7 @@ import argparse
 import json
 from typing import Any
 
-from hogwild.cli.models import add_columns, add_model, has_factors, refuse
+from hogwild.cli.models import add_columns, add_model, refuse
 from hogwild.cli.options import base_of, plain
 from hogwild.data.files import load
 from hogwild.data.ratings_files import load_ratings
@@ -51,7 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Prints the objective, and the metrics of the kind of target."""
     model = load_model(parsed.model)
-    if has_factors(model):
+    if model.kind == FactorModel.kind:
         refuse(parsed, model, "sample_weight")
         found = model.evaluate(load_ratings(parsed.data, columns=parsed.columns))
     else:
@@ -60,7 +60,7 @@ def run(parsed: argparse.Namespace) -> int:
         found = model.evaluate(weighted(rows, parsed.sample_weight))
     if parsed.json:
         print(json.dumps(found))
-    elif has_factors(model):
+    elif model.kind == FactorModel.kind:
         _show_ratings(found, model)
     else:
         _show(found, model)

@@ -16,7 +16,7 @@ from hogwild.errors import OptionError
 from hogwild.learn.targets import Classes, SeveralLabels
 from hogwild.models.heads import HeadsModel
 from hogwild.models.linear import LinearModel
-from hogwild.paths import check_apart, check_output
+from hogwild.paths import check_files
 
 
 class Kind(NamedTuple):
@@ -76,16 +76,8 @@ def _refuse_others(parsed: argparse.Namespace) -> None:
             setattr(parsed, word, default)
 
 
-def _check_outputs(parsed: argparse.Namespace, *names: str) -> None:
-    """Refuses files that cannot be written, before anything is drawn."""
-    files = {name: getattr(parsed, name) for name in names if getattr(parsed, name) is not None}
-    for path in files.values():
-        check_output(path)
-    check_apart(files, [])
-
-
 def _write_rcv1(parsed: argparse.Namespace) -> None:
-    _check_outputs(parsed, "output", "weights")
+    check_files({"output": parsed.output, "weights": parsed.weights})
     given = parsed.rows, parsed.columns, parsed.seed
     model: LinearModel
     if parsed.classes is None:
@@ -108,7 +100,7 @@ def _write_rcv1(parsed: argparse.Namespace) -> None:
 
 
 def _write_ratings(parsed: argparse.Namespace) -> None:
-    _check_outputs(parsed, "output", "test")
+    check_files({"output": parsed.output, "test": parsed.test})
     files = [path for path in (parsed.output, parsed.test) if path is not None]
     for path in files:
         format_to_write(Path(path))

@@ -24,16 +24,12 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
 def factor_model(path: str, command: str) -> FactorModel:
     """A model of ratings; other models are refused."""
     model = load_model(path)
-    if not has_factors(model):
+    if model.kind != FactorModel.kind:
         raise HogwildError(
             f"{path} holds a {model.kind} model; {command} needs factors of users and items: "
             "train them with --task mf"
         )
     return model  # type: ignore[no-any-return]
-
-
-def has_factors(model: Any) -> bool:
-    return bool(model.kind == "factors")
 
 
 def refuse(parsed: argparse.Namespace, model: Any, *options: str) -> None:

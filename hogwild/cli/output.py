@@ -5,18 +5,10 @@ import sys
 from collections.abc import Iterable
 
 from hogwild.data.atomic import writing
-from hogwild.paths import check_apart, check_output
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="FILE", help="write here, not to standard output")
-
-
-def check(parsed: argparse.Namespace, *inputs: str | None) -> None:
-    """Refuses a file that cannot be written, or that is an input."""
-    if parsed.output:
-        check_output(parsed.output)
-        check_apart({"output": parsed.output}, list(inputs))
 
 
 def put(lines: Iterable[str], output: str | None) -> None:

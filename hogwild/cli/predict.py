@@ -4,13 +4,15 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from hogwild.cli.models import add_columns, add_model, has_factors, refuse
+from hogwild.cli.models import add_columns, add_model, refuse
 from hogwild.cli.options import base_of, plain
-from hogwild.cli.output import add_output, check, put
+from hogwild.cli.output import add_output, put
 from hogwild.data.files import load
 from hogwild.data.ratings_files import load_ratings
 from hogwild.errors import OptionError
 from hogwild.learn.registry import load_model
+from hogwild.models.factors import FactorModel
+from hogwild.paths import check_files
 
 LINES = 100_000  # made and written at a time
 
@@ -41,9 +43,9 @@ def run(parsed: argparse.Namespace) -> int:
     """Prints a label, a score, a probability or a rating for every row or pair."""
     if parsed.score and parsed.proba:
         raise OptionError("score: choose one of --score and --proba")
-    check(parsed, parsed.model, parsed.data)
+    check_files({"output": parsed.output}, parsed.model, parsed.data)
     model = load_model(parsed.model)
-    predict = _of_pairs if has_factors(model) else _of_rows
+    predict = _of_pairs if model.kind == FactorModel.kind else _of_rows
     put(predict(model, parsed), parsed.output)
     return 0
 

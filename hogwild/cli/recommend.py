@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from hogwild.cli.models import add_columns, add_model, factor_model
-from hogwild.cli.output import add_output, check, put
+from hogwild.cli.output import add_output, put
 from hogwild.data.ids import Ids
 from hogwild.data.ratings_files import load_ratings
 from hogwild.errors import OptionError
 from hogwild.models.factors import FactorModel
+from hogwild.paths import check_files
 
 USERS = 4096  # recommended to at a time
 
@@ -42,7 +43,7 @@ def run(parsed: argparse.Namespace) -> int:
         raise OptionError("user: give --user ID or --all-users")
     if parsed.columns and not parsed.exclude_seen:
         raise OptionError("columns: it needs --exclude-seen, the file that they are in")
-    check(parsed, parsed.model, parsed.exclude_seen)
+    check_files({"output": parsed.output}, parsed.model, parsed.exclude_seen)
     model = factor_model(parsed.model, "recommend")
     put(_recommended(model, parsed), parsed.output)
     return 0

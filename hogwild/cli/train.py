@@ -1,7 +1,6 @@
 """`hogwild train`."""
 
 import argparse
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from hogwild.cli.options import (
 from hogwild.cli.streams import complain
 from hogwild.coordinator import Result
 from hogwild.errors import OptionError
-from hogwild.paths import check_apart, check_output
+from hogwild.paths import check_files
 from hogwild.selection import check_options, is_search, search
 from hogwild.training import train
 
@@ -97,15 +96,13 @@ def _whole(text: str) -> int | str:
 def _check(parsed: argparse.Namespace) -> None:
     """All that is wrong with the call, before any file is read."""
     problems: list[str] = []
-    options = config_options(parsed)
-    named = {"model": parsed.model, "trace": parsed.trace}
-    checks: list[Callable[[], object]] = [
-        partial(check_options, options, parsed.folds, parsed.validate is not None, parsed.metric),
-        *(partial(check_output, path) for path in named.values() if path),
-        partial(
-            check_apart, named, [parsed.data, parsed.test, parsed.validate, parsed.sample_weight]
-        ),
-    ]
+    options, validate = config_options(parsed), parsed.validate is not None
+    outputs = {"model": parsed.model, "trace": parsed.trace}
+    inputs = parsed.data, parsed.test, parsed.validate, parsed.sample_weight
+    checks = (
+        partial(check_options, options, parsed.folds, validate, parsed.metric),
+        partial(check_files, outputs, *inputs),
+    )
     for check in checks:
         try:
             check()

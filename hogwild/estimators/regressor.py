@@ -8,7 +8,8 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
 from hogwild.estimators.linear import LinearEstimator
-from hogwild.estimators.parameters import loss_of, own_parameter
+from hogwild.estimators.parameters import loss_of
+from hogwild.learn.losses import LOSSES
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -45,8 +46,9 @@ class HogwildRegressor(RegressorMixin, LinearEstimator):
     def _fit(
         self, X: Any, y: Any, sample_weight: Any, new: bool, epochs: int
     ) -> "HogwildRegressor":
-        name = own_parameter(loss_of(self))  # the others do not matter to this loss
-        own = {name: getattr(self, name)} if name else {}
+        loss = LOSSES.get(loss_of(self))
+        names = [loss.parameter.option] if loss and loss.parameter else []
+        own = {name: getattr(self, name) for name in names}  # others do not matter to the loss
         self._train(self._rows(X, y, sample_weight, new), new, epochs, task="regression", **own)
         return self
 

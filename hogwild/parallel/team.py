@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -156,12 +157,12 @@ class Team(Protocol):
         """Ends the workers."""
 
 
+@dataclass
 class Alone:
     """One worker: this process, in this thread. The deterministic mode."""
 
-    def __init__(self, work: Work, control: Control) -> None:
-        self._work = work
-        self._control = control
+    work: Work
+    control: Control
 
     def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
         ticked = time.monotonic()
@@ -172,34 +173,34 @@ class Alone:
                 ticked = time.monotonic()
                 tick()
 
-        self._control.between = between
-        return [self._work(0, command, arguments)]
+        self.control.between = between
+        return [self.work(0, command, arguments)]
 
     def close(self) -> None:
         pass
 
 
+@dataclass
 class Threads:
     """Threads of this process; the kernels run without Python's lock."""
 
-    def __init__(self, work: Work, control: Control) -> None:
-        self._work = work
-        self._control = control
+    work: Work
+    control: Control
 
     def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
-        answers: list[Any] = [None] * self._control.workers
+        answers: list[Any] = [None] * self.control.workers
         failures: list[BaseException] = []
 
         def work(rank: int) -> None:
             try:
-                answers[rank] = self._work(rank, command, arguments)
+                answers[rank] = self.work(rank, command, arguments)
             except BaseException as failure:
                 failures.append(failure)
-                self._control.stop()
+                self.control.stop()
 
         threads = [
             threading.Thread(target=work, args=(rank,), name=f"hogwild-{rank}")
-            for rank in range(self._control.workers)
+            for rank in range(self.control.workers)
         ]
         for thread in threads:
             thread.start()
@@ -209,7 +210,7 @@ class Threads:
                     thread.join(TICK)
                     tick()
         except BaseException:
-            self._control.stop()
+            self.control.stop()
             for thread in threads:
                 thread.join()
             raise
