@@ -104,11 +104,7 @@ class Quiet(Watcher):
 
 class Run:
     def __init__(
-        self,
-        problem: Problem,
-        config: Config,
-        watcher: Watcher,
-        start: State | None = None,
+        self, problem: Problem, config: Config, watcher: Watcher, start: State | None = None
     ) -> None:
         self.config = config
         self.problem = problem

@@ -54,15 +54,14 @@ def split(options: Options) -> tuple[Options, dict[str, list[Any]]]:
     return single, grid
 
 
-def chains(grid: dict[str, list[Any]]) -> list[list[Options]]:
-    """All combinations, in chains along a penalty, if there is one: from strong to weak."""
+def combinations(grid: dict[str, list[Any]]) -> tuple[list[Options], int]:
+    """All combinations, in chains along a penalty from strong to weak, and a chain's length."""
     along = next((name for name in reversed(PENALTIES) if name in grid), None)
-    others = {name: values for name, values in grid.items() if name != along}
-    fixed = [dict(zip(others, some, strict=True)) for some in itertools.product(*others.values())]
-    if along is None:
-        return [[some] for some in fixed]
-    strong_to_weak = sorted(grid[along], reverse=True)
-    return [[some | {along: value} for value in strong_to_weak] for some in fixed]
+    values = {name: some for name, some in grid.items() if name != along}
+    if along is not None:
+        values[along] = sorted(grid[along], reverse=True)
+    some = itertools.product(*values.values())
+    return [dict(zip(values, one, strict=True)) for one in some], len(grid.get(along or "", [0]))
 
 
 def _is_list(given: Any) -> bool:

@@ -16,7 +16,7 @@ side by side by one worker each, so results do not depend on the number of worke
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -40,13 +40,7 @@ from hogwild.machine import usable_cores
 from hogwild.paths import PathLike, check_files, check_space
 from hogwild.threads import side_by_side
 from hogwild.trace import Row
-from hogwild.training import (
-    check_judge,
-    row_sets,
-    run_and_write,
-    write,
-    written_after,
-)
+from hogwild.training import check_judge, row_sets, run_and_write, write, written_after
 
 SHARE = 0.1  # of the rows, held out where nothing else is to judge
 LOSS = "loss"
@@ -133,13 +127,9 @@ class Plan(NamedTuple):
     """What a search compares: combinations of values in chains, and the options of each."""
 
     options: Options  # those with one value
-    chains: list[list[Options]]
+    combinations: list[Options]
+    length: int  # of a chain
     configs: list[Config]
-
-    @property
-    def combinations(self) -> list[Options]:
-        """All of them, in order."""
-        return [some for chain in self.chains for some in chain]
 
 
 def is_search(options: Options, folds: Any) -> bool:
@@ -169,9 +159,9 @@ def plan_of(options: Options, folds: Any, validate: bool) -> Plan:
         problems.append("folds: give their number, or several values of an option such as l2")
     if folds is None and not validate:
         single = {"early_stopping": SHARE} | {k: v for k, v in single.items() if v is not None}
-    chains = grids.chains(grid)
+    combinations, length = grids.combinations(grid)
     configs = []
-    for some in (some for chain in chains for some in chain):
+    for some in combinations:
         try:
             config = Config.of(single | some)
             if config.family != "linear":
@@ -186,7 +176,7 @@ def plan_of(options: Options, folds: Any, validate: bool) -> Plan:
             problems += str(problem).splitlines()
     if problems:
         raise OptionError("\n".join(dict.fromkeys(problems)))
-    return Plan(single, chains, configs)
+    return Plan(single, combinations, length, configs)
 
 
 class Judged(NamedTuple):
@@ -303,14 +293,14 @@ class _Search:
     # Comparing
 
     def _compare(self) -> None:
-        tasks: list[Callable[[], None]] = []
-        place = 0
-        several = len(self._plan.chains) * len(self._splits) > 1
-        for chain in self._plan.chains:
-            numbers = range(place, place := place + len(chain))
-            splits = range(len(self._splits))
-            tasks += [partial(self._follow, numbers, split, several) for split in splits]
-        threads = self._plan.configs[0].workers or usable_cores()
+        length, configs = self._plan.length, self._plan.configs
+        several = len(configs) * len(self._splits) > length
+        tasks = [
+            partial(self._follow, range(place, place + length), split, several)
+            for place in range(0, len(configs), length)
+            for split in range(len(self._splits))
+        ]
+        threads = configs[0].workers or usable_cores()
         side_by_side(tasks, threads if several else 1)
 
     def _follow(self, numbers: range, split: int, alone: bool) -> None:
@@ -351,11 +341,7 @@ class _Search:
             return run.run()
 
     def problem_of(
-        self,
-        rows: Rows,
-        config: Config,
-        test: Rows | None = None,
-        validate: Rows | None = None,
+        self, rows: Rows, config: Config, test: Rows | None = None, validate: Rows | None = None
     ) -> Any:
         """The problem of learning from some of the rows, whose labels are those of all."""
         labels = self._target.labels or None

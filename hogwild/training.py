@@ -111,10 +111,7 @@ def train(
 
 
 def run_and_write(
-    run: Run,
-    model: PathLike | None,
-    trace: PathLike | None,
-    made_of: Callable[[Result], R],
+    run: Run, model: PathLike | None, trace: PathLike | None, made_of: Callable[[Result], R]
 ) -> R:
     """Trains, and writes what was asked for; `made_of` may add to the result before."""
     try:

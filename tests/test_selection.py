@@ -238,7 +238,10 @@ def test_values_between() -> None:
         ({"folds": 2, "task": "mf"}, "task: search compares linear models only; for mf, train"),
         ({"l2": PATH, "objective_every": 0}, "early_stopping: it needs an objective_every of 1"),
         ({"folds": 2, "tall": 1}, "tall: there is no such option"),
-        ({"folds": 2, "task": "svm", "metric": "log_loss"}, "there is no log_loss with this loss"),
+        (
+            {"folds": 2, "task": "svm", "metric": "log_loss"},
+            "log_loss does not exist for this loss",
+        ),
     ],
 )
 def test_what_cannot_be_searched(given: Any, words: str) -> None:

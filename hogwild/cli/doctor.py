@@ -52,10 +52,7 @@ def _findings() -> dict[str, Any]:
             "affinity": machine.affinity_cores(),
             "quota": machine.cpu_quota(),
         },
-        "memory": {
-            "limit": machine.memory_limit(),
-            "available": machine.available_memory(),
-        },
+        "memory": {"limit": machine.memory_limit(), "available": machine.available_memory()},
         "shared_memory": memory.means(),
         "workers": "processes" if processes.available() else "threads (no fork on this system)",
         "versions": machine.versions(),

@@ -24,9 +24,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all-users", action="store_true", help="recommend for every user")
     add_number(parser)
     parser.add_argument(
-        "--exclude-seen",
-        metavar="FILE",
-        help="leave out items that users rated in this file",
+        "--exclude-seen", metavar="FILE", help="leave out items that users rated in this file"
     )
     add_columns(parser)
     add_output(parser)

@@ -86,7 +86,12 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         given = None if classes is None else np.unique(np.asarray(classes))
         several = isinstance(rows.y, LabelSets)
         if new:
-            self.classes_ = _checked(_labels_of(rows) if given is None else given, several)
+            self.classes_ = _labels_of(rows) if given is None else given
+            if len(self.classes_) < 2 and not several:
+                raise DataError(
+                    "there must be two classes or more, not one class: "
+                    f"{self.classes_.tolist()}; give rows of another class, too"
+                )
         elif several != self._labels_are_several:
             has, had = ("several labels", "one") if several else ("one label", "several")
             raise ValueError(f"y: {has} a row, but the model was trained for {had}")
@@ -169,12 +174,3 @@ def _labels_of(rows: Rows) -> npt.NDArray[Any]:
         check_classification_targets(rows.y)
         return np.unique(rows.y)
     return np.array(found, dtype=rows.y.dtype)
-
-
-def _checked(classes: npt.NDArray[Any], several: bool) -> npt.NDArray[Any]:
-    if len(classes) < 2 and not several:
-        raise DataError(
-            f"there must be two classes or more, not one class: {classes.tolist()}; give rows of "
-            "another class, too"
-        )
-    return classes

@@ -96,9 +96,10 @@ class MatrixFactorization(BaseEstimator):
         )
         for side, known, given in sides:
             if known.are_text != given.are_text and len(given):
+                had, has = ("text" if ids.are_text else "numbers" for ids in (known, given))
                 raise DataError(
-                    f"the ids of the {side} are {_kind(known)} in the model and {_kind(given)} in "
-                    f"{ratings.name}: give them in the same way"
+                    f"the ids of the {side} are {had} in the model and {has} in {ratings.name}: "
+                    "give the same kind"
                 )
         user_ids = model.user_ids.joined(ratings.user_ids)
         item_ids = model.item_ids.joined(ratings.item_ids)
@@ -118,10 +119,7 @@ class MatrixFactorization(BaseEstimator):
         options["tol"] = tol_of(self.tol)
         for name in NAMES.values():
             del options[name]
-        result = named_as_in(
-            lambda: train(ratings, start=start, task="mf", **options),
-            NAMES,
-        )
+        result = named_as_in(lambda: train(ratings, start=start, task="mf", **options), NAMES)
         model: FactorModel = result.model
         self.model_ = model
         self.user_factors_, self.item_factors_ = model.user_factors, model.item_factors
@@ -184,7 +182,3 @@ def _joined(before: Ratings, after: Ratings) -> Ratings:
     users = np.concatenate([before.users, after.users])
     items = np.concatenate([before.items, after.items])
     return Ratings.from_codes(users, items, None, after.user_ids, after.item_ids, name=after.name)
-
-
-def _kind(ids: Ids) -> str:
-    return "text" if ids.are_text else "numbers"
