@@ -11,7 +11,7 @@ import numpy as np
 
 from hogwild.config import Config
 from hogwild.errors import DivergenceError, HogwildWarning, WorkerError
-from hogwild.interrupt import Interrupt
+from hogwild.interrupt import Interrupt, nothing
 from hogwild.kernels.checks import first_bad_value
 from hogwild.kernels.compile import ready
 from hogwild.learn.problem import Now, Problem, Share
@@ -169,7 +169,7 @@ class Run:
         except WorkerError as death:
             raise self._with_kept(death) from None
         finally:
-            self.interrupt.stop = _nothing  # the workers may be at another training soon
+            self.interrupt.stop = nothing  # the workers may be at another training soon
             self._team.close()
 
     def _wanted(self) -> Wanted:
@@ -207,7 +207,7 @@ class Run:
         self._clock.stop()
 
     def _do_stage(self, stage: str) -> None:
-        self._do("stage", _nothing, stage)
+        self._do("stage", nothing, stage)
         self.interrupt.check()
 
     def _note(self, text: str) -> None:
@@ -321,7 +321,7 @@ class Run:
         now = self._now(done, share.eta0)
         if problem.finishes_together:
             # In as many parts for any number of workers: sums are to be the same
-            answers = self._do("finish", _nothing, now, moments, FINISHED_PARTS)
+            answers = self._do("finish", nothing, now, moments, FINISHED_PARTS)
             found = list(chain.from_iterable(answers))
             if stopped:
                 self._control.stop()
@@ -490,7 +490,7 @@ class Run:
         began = time.monotonic()
         sums = {}
         for data in self.problem.sets():
-            parts = self._do("evaluate", _nothing, data)
+            parts = self._do("evaluate", nothing, data)
             self.interrupt.check()
             # A row for each part, in the order of the parts, whoever did them
             sums[data] = np.concatenate([part for part in parts if len(part)]).sum(axis=0)
@@ -556,7 +556,3 @@ def _copy(arrays: Arrays, copies: Arrays) -> None:
             copies[name][:] = array
         else:
             copies[name] = array.copy()
-
-
-def _nothing() -> None:
-    pass

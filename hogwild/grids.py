@@ -27,11 +27,7 @@ def logspace(start: float, end: float, count: int) -> list[float]:
 
 
 def split(options: Options) -> tuple[Options, dict[str, list[Any]]]:
-    """The options that have one value, and the values of those that have several.
-
-    Raises:
-        OptionError: lists all that is wrong with these values.
-    """
+    """The options with one value, and those with several; an `OptionError` lists what is wrong."""
     known = {field.name: field for field in dataclasses.fields(Config)}
     able = [name for name, field in known.items() if field.metadata["searched"]]
     single: Options = {}

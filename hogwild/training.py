@@ -142,12 +142,7 @@ def load_data(
     columns: Any = None,
     duplicates: str = "keep",
 ) -> Rows | Ratings:
-    """The data of a task, loaded if it is the name of a file; the arguments are those of `train`.
-
-    Raises:
-        OptionError: arguments that the task has no use for, before anything is read.
-        DataError: data that cannot be learned from.
-    """
+    """The data of a task, loaded if it is the name of a file; arguments as for `train`."""
     if TASKS[task].family == "factors":
         _refuse({"index_base": index_base != "auto"}, task)
         return _loaded_ratings(data, columns, duplicates)

@@ -206,7 +206,7 @@ def test_a_rate_that_overflows_is_named_and_nothing_is_saved(
     rows: hogwild.Rows, tmp_path: Path, workers: int, schedule: str
 ) -> None:
     with pytest.raises(
-        hogwild.DivergenceError, match=r"epoch 1: the rate eta0 = 1e\+30 is too large"
+        hogwild.DivergenceError, match=r"the learning rate eta0 = 1e\+30 is too large"
     ):
         hogwild.train(
             rows,

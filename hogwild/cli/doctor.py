@@ -44,6 +44,8 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _findings() -> dict[str, Any]:
+    folder = cache_folder()
+    files = [] if folder is None else list(folder.glob("*.kernel"))
     return {
         "cpu": machine.cpu_name(),
         "cores": {
@@ -56,7 +58,11 @@ def _findings() -> dict[str, Any]:
         "shared_memory": memory.means(),
         "workers": "processes" if processes.available() else "threads (no fork on this system)",
         "versions": machine.versions(),
-        "kernel_cache": _cache(),
+        "kernel_cache": {
+            "folder": None if folder is None else str(folder),
+            "kernels": len(files),
+            "bytes": sum(file.stat().st_size for file in files),
+        },
         "fetching": fetching.chosen().get(machine.cpu_name(), {}),
     }
 
@@ -70,13 +76,3 @@ def _fetching_words(chosen: dict[str, int]) -> str:
         for size, ahead in sorted(chosen.items(), key=lambda item: int(item[0].split()[0]))
     ]
     return "by the size of the data, " + ", ".join(by_size)
-
-
-def _cache() -> dict[str, Any]:
-    folder = cache_folder()
-    files = [] if folder is None else list(folder.glob("*.kernel"))
-    return {
-        "folder": None if folder is None else str(folder),
-        "kernels": len(files),
-        "bytes": sum(file.stat().st_size for file in files),
-    }

@@ -39,12 +39,11 @@ MOST = 10  # classes whose errors or weights are printed
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add_model(parser)
-    parser.add_argument("data", metavar="DATA", help="labelled rows, or ratings")
-    parser.add_argument(
-        "--sample-weight", metavar="FILE", help="weights of the rows of DATA: a number a line"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add("data", metavar="DATA", help="labelled rows, or ratings")
+    add("--sample-weight", metavar="FILE", help="weights of the rows of DATA: a number a line")
+    add("--json", action="store_true", help="print one JSON object")
     add_columns(parser)
 
 

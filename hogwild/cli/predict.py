@@ -18,24 +18,21 @@ LINES = 100_000  # made and written at a time
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add_model(parser)
-    parser.add_argument(
+    add(
         "data",
         metavar="DATA",
         help="rows to predict, or pairs of user and item; labels and ratings in it are ignored",
     )
     add_output(parser)
-    parser.add_argument(
-        "--score", action="store_true", help="scores instead of labels or probabilities"
-    )
-    parser.add_argument(
+    add("--score", action="store_true", help="scores instead of labels or probabilities")
+    add(
         "--proba",
         action="store_true",
         help="the second label's probability instead of labels; of more labels, that of each",
     )
-    parser.add_argument(
-        "--strict", action="store_true", help="refuse pairs of unknown users or items"
-    )
+    add("--strict", action="store_true", help="refuse pairs of unknown users or items")
     add_columns(parser)
 
 

@@ -17,18 +17,15 @@ USERS = 4096  # recommended to at a time
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add_model(parser)
-    parser.add_argument(
-        "--user", action="append", metavar="ID", help="recommend for this user (may be repeated)"
-    )
-    parser.add_argument("--all-users", action="store_true", help="recommend for every user")
+    add("--user", action="append", metavar="ID", help="recommend for this user (may be repeated)")
+    add("--all-users", action="store_true", help="recommend for every user")
     add_number(parser)
-    parser.add_argument(
-        "--exclude-seen", metavar="FILE", help="leave out items that users rated in this file"
-    )
+    add("--exclude-seen", metavar="FILE", help="leave out items that users rated in this file")
     add_columns(parser)
     add_output(parser)
-    parser.add_argument("--json", action="store_true", help="a JSON object a line for each user")
+    add("--json", action="store_true", help="a JSON object a line for each user")
 
 
 def add_number(parser: argparse.ArgumentParser) -> None:

@@ -22,37 +22,36 @@ from hogwild.training import train
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "data",
         metavar="DATA",
         help="rows: svmlight text or .npz; with --task mf ratings: .csv, .tsv, .dat (a::b::c), "
         ".npz or .mtx; text also as .gz or .bz2",
     )
-    parser.add_argument("--test", metavar="FILE", help="rows or ratings to report the error of")
-    parser.add_argument(
+    add("--test", metavar="FILE", help="rows or ratings to report the error of")
+    add(
         "--validate",
         metavar="FILE",
         help="rows that are not learned from: stop when their loss no longer decreases, and return "
         "the best epoch",
     )
-    parser.add_argument(
+    add(
         "--folds",
         type=_whole,
         metavar="N",
         help="number of folds to cross-validate with, before training on all rows",
     )
-    parser.add_argument(
+    add(
         "--metric",
         metavar="NAME",
         help="what to compare by, with --folds or several values: loss, error, auc, ... [loss]",
     )
-    parser.add_argument(
-        "--sample-weight", metavar="FILE", help="weights of the rows of DATA: a number a line"
-    )
-    parser.add_argument("--model", metavar="OUT", help="where to save the model")
-    parser.add_argument("--trace", metavar="FILE", help="where to save the record, as JSON lines")
-    parser.add_argument("--json", action="store_true", help="print the record, as JSON lines")
-    parser.add_argument("--quiet", action="store_true", help="print nothing but problems")
+    add("--sample-weight", metavar="FILE", help="weights of the rows of DATA: a number a line")
+    add("--model", metavar="OUT", help="where to save the model")
+    add("--trace", metavar="FILE", help="where to save the record, as JSON lines")
+    add("--json", action="store_true", help="print the record, as JSON lines")
+    add("--quiet", action="store_true", help="print nothing but problems")
     add_index_base(parser)
     add_columns(parser)
     add_duplicates(parser)

@@ -117,8 +117,7 @@ class MatrixFactorization(BaseEstimator):
         options["workers"] = None if self.n_jobs is None else workers_of(self.n_jobs)
         options["seed"] = seed_from(self.random_state)
         options["tol"] = tol_of(self.tol)
-        for name in NAMES.values():
-            del options[name]
+        del options["n_jobs"], options["random_state"]
         result = named_as_in(lambda: train(ratings, start=start, task="mf", **options), NAMES)
         model: FactorModel = result.model
         self.model_ = model

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from hogwild.errors import WorkerError
 from hogwild.fingerprints import fingerprint
+from hogwild.interrupt import nothing
 from hogwild.kernels.compile import Kernel
 from hogwild.parallel.memory import Arena, Arrays, Wanted, shared_arrays, size_of
 from hogwild.parallel.processes import Processes
@@ -130,7 +131,7 @@ class Hired:
             self.shared = self._arena.arrays(wanted, job.need_not_be_zeroed)
             for found, array in missing.items():
                 self.shared.pop(_place(found))[:] = array
-            self.run("begin", packed, wanted, list(missing), tick=_nothing)
+            self.run("begin", packed, wanted, list(missing), tick=nothing)
         except BaseException:
             self.end()
             raise
@@ -154,7 +155,7 @@ class Hired:
         try:
             if self._sound:
                 with contextlib.suppress(WorkerError):
-                    self.run("rest", tick=_nothing)
+                    self.run("rest", tick=nothing)
             if not self._sound:
                 _kept = None
                 self.end()
@@ -258,7 +259,3 @@ def _places(data: Data) -> Wanted:
 
 def _place(found: bytes) -> str:
     return f"copy {found.hex()}"
-
-
-def _nothing() -> None:
-    pass

@@ -22,8 +22,6 @@ Tell = Callable[[int, int, str], object]  # takes runs done, runs in all, and wh
 
 @dataclass(frozen=True)
 class Run:
-    """One measured training."""
-
     configuration: Configuration  # what was asked for
     repeat: int
     trace: list[Row]  # of `hogwild.Result`; empty if training failed
@@ -34,8 +32,6 @@ class Run:
 
 @dataclass(frozen=True)
 class Study:
-    """All that was measured."""
-
     plan: Plan
     look: Look
     machine: Probe  # what it typically gave to threads
