@@ -1,10 +1,10 @@
-"""Lock-free multicore training of sparse linear models and factorisations on one machine.
+"""Lock-free multicore training of sparse linear models and factorizations on one machine.
 
     import hogwild
     result = hogwild.train("train.svm", task="svm", test="test.svm")
     result.model.save("model.hog")
 
-Names are imported when they are first used: a command pays only for what it needs.
+Names are imported when they are first used, so that a command loads only what it needs.
 """
 
 import importlib
@@ -12,99 +12,67 @@ from typing import TYPE_CHECKING, Any
 
 from hogwild.version import VERSION
 
-if TYPE_CHECKING:
-    from hogwild.config import Config
-    from hogwild.coordinator import Result, Watcher
-    from hogwild.data.files import load, save
-    from hogwild.data.ratings import Ratings
-    from hogwild.data.ratings_files import load_ratings, save_ratings
-    from hogwild.data.rows import Rows
-    from hogwild.data.statistics import statistics
-    from hogwild.errors import (
-        DataError,
-        DivergenceError,
-        HogwildError,
-        HogwildWarning,
-        OptionError,
-        WorkerError,
-    )
-    from hogwild.estimators import HogwildClassifier, HogwildRegressor, MatrixFactorization
-    from hogwild.grids import logspace
-    from hogwild.learn.registry import load_model
-    from hogwild.models.factors import FactorModel
-    from hogwild.models.linear import LinearModel
-    from hogwild.parallel.pool import close_pool
-    from hogwild.selection import SearchResult, search
-    from hogwild.training import train
+if TYPE_CHECKING:  # for these, a redundant alias says that the name is public
+    from hogwild.config import Config as Config
+    from hogwild.coordinator import Result as Result
+    from hogwild.coordinator import Watcher as Watcher
+    from hogwild.data.files import load as load
+    from hogwild.data.files import save as save
+    from hogwild.data.ratings import Ratings as Ratings
+    from hogwild.data.ratings_files import load_ratings as load_ratings
+    from hogwild.data.ratings_files import save_ratings as save_ratings
+    from hogwild.data.rows import Rows as Rows
+    from hogwild.data.statistics import statistics as statistics
+    from hogwild.errors import DataError as DataError
+    from hogwild.errors import DivergenceError as DivergenceError
+    from hogwild.errors import HogwildError as HogwildError
+    from hogwild.errors import HogwildWarning as HogwildWarning
+    from hogwild.errors import OptionError as OptionError
+    from hogwild.errors import WorkerError as WorkerError
+    from hogwild.estimators import HogwildClassifier as HogwildClassifier
+    from hogwild.estimators import HogwildRegressor as HogwildRegressor
+    from hogwild.estimators import MatrixFactorization as MatrixFactorization
+    from hogwild.grids import logspace as logspace
+    from hogwild.learn.registry import load_model as load_model
+    from hogwild.models.factors import FactorModel as FactorModel
+    from hogwild.models.linear import LinearModel as LinearModel
+    from hogwild.parallel.pool import close_pool as close_pool
+    from hogwild.selection import SearchResult as SearchResult
+    from hogwild.selection import search as search
+    from hogwild.training import train as train
 
 __version__ = VERSION
 
 _HOMES = {
-    "Config": "config",
-    "Result": "coordinator",
-    "Watcher": "coordinator",
-    "load": "data.files",
-    "save": "data.files",
-    "Ratings": "data.ratings",
-    "load_ratings": "data.ratings_files",
-    "save_ratings": "data.ratings_files",
-    "Rows": "data.rows",
-    "statistics": "data.statistics",
-    "DataError": "errors",
-    "DivergenceError": "errors",
-    "HogwildError": "errors",
-    "HogwildWarning": "errors",
-    "OptionError": "errors",
-    "WorkerError": "errors",
-    "HogwildClassifier": "estimators",
-    "HogwildRegressor": "estimators",
-    "MatrixFactorization": "estimators",
-    "logspace": "grids",
-    "close_pool": "parallel.pool",
-    "FactorModel": "models.factors",
-    "LinearModel": "models.linear",
-    "load_model": "learn.registry",
-    "SearchResult": "selection",
-    "search": "selection",
-    "train": "training",
+    "config": ("Config",),
+    "coordinator": ("Result", "Watcher"),
+    "data.files": ("load", "save"),
+    "data.ratings": ("Ratings",),
+    "data.ratings_files": ("load_ratings", "save_ratings"),
+    "data.rows": ("Rows",),
+    "data.statistics": ("statistics",),
+    "errors": (
+        *("DataError", "DivergenceError", "HogwildError"),
+        *("HogwildWarning", "OptionError", "WorkerError"),
+    ),
+    "estimators": ("HogwildClassifier", "HogwildRegressor", "MatrixFactorization"),
+    "grids": ("logspace",),
+    "learn.registry": ("load_model",),
+    "models.factors": ("FactorModel",),
+    "models.linear": ("LinearModel",),
+    "parallel.pool": ("close_pool",),
+    "selection": ("SearchResult", "search"),
+    "training": ("train",),
 }
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = [
-    "Config",
-    "DataError",
-    "DivergenceError",
-    "FactorModel",
-    "HogwildClassifier",
-    "HogwildError",
-    "HogwildRegressor",
-    "HogwildWarning",
-    "LinearModel",
-    "MatrixFactorization",
-    "OptionError",
-    "Ratings",
-    "Result",
-    "Rows",
-    "SearchResult",
-    "Watcher",
-    "WorkerError",
-    "__version__",
-    "close_pool",
-    "load",
-    "load_model",
-    "load_ratings",
-    "logspace",
-    "save",
-    "save_ratings",
-    "search",
-    "statistics",
-    "train",
-]
+__all__ = ["__version__", *_HOME_OF]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _HOME_OF:
         raise AttributeError(f"module 'hogwild' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"hogwild.{_HOMES[name]}"), name)
+    value = getattr(importlib.import_module(f"hogwild.{_HOME_OF[name]}"), name)
     globals()[name] = value
     return value
 

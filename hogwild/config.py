@@ -4,16 +4,18 @@ import dataclasses
 import difflib
 import math
 import numbers
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain
 from types import NoneType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from hogwild.errors import OptionError
-
-if TYPE_CHECKING:
-    from hogwild.learn.losses import Parameter
+from hogwild.learn.losses import FACTOR_LOSSES, LOSSES, Parameter, names_for
+from hogwild.learn.needs import unmet
+from hogwild.learn.schedules import EPOCH_SCHEDULES, SCHEDULES
+from hogwild.loops.strategies import AUTO, STRATEGIES
 
 
 @dataclass(frozen=True)
@@ -63,33 +65,25 @@ def merge_names(task: str | None = None) -> list[str]:
 
 
 def loss_names(task: str | None = None) -> list[str]:
-    from hogwild.learn.losses import FACTOR_LOSSES, LOSSES, names_for
-
-    if task is None:
-        return list(dict.fromkeys([*LOSSES, *FACTOR_LOSSES]))
-    if TASKS[task].family == "factors":
-        return list(FACTOR_LOSSES)
-    return list(dict.fromkeys(chain(*map(names_for, TASKS[task].kinds))))
+    linear = [*LOSSES] if task is None else chain(*map(names_for, TASKS[task].kinds))
+    return _of_family(list(dict.fromkeys(linear)), list(FACTOR_LOSSES), task)
 
 
 def schedule_names(task: str | None = None) -> list[str]:
-    from hogwild.learn.schedules import EPOCH_SCHEDULES, SCHEDULES
-
-    linear = [*SCHEDULES, ADAPTIVE]
-    return _of_family({"linear": linear, "factors": list(EPOCH_SCHEDULES)}, task)
+    return _of_family([*SCHEDULES, ADAPTIVE], list(EPOCH_SCHEDULES), task)
 
 
 def strategy_names(task: str | None = None) -> list[str]:
-    from hogwild.loops.strategies import AUTO, STRATEGIES
-
     rows = [AUTO, *(name for name, strategy in STRATEGIES.items() if strategy.rows)]
     blocks = [AUTO, *(name for name, strategy in STRATEGIES.items() if strategy.blocks)]
-    return _of_family({"linear": rows, "factors": blocks}, task)
+    return _of_family(rows, blocks, task)
 
 
-def _of_family(names: dict[str, list[str]], task: str | None) -> list[str]:
+def _of_family(linear: list[str], factors: list[str], task: str | None) -> list[str]:
     """The names that a task takes, or all of them."""
-    return names[TASKS[task].family] if task else list(dict.fromkeys(chain(*names.values())))
+    if task is None:
+        return list(dict.fromkeys([*linear, *factors]))
+    return factors if TASKS[task].family == "factors" else linear
 
 
 def option(
@@ -115,13 +109,12 @@ def option(
 
 @dataclass(frozen=True)
 class Config:
-    """The options of a training run; None means that the run decides by itself."""
+    """The options of a training run; None: chosen by the run."""
 
     task: str = option(
         "svm",
-        "what to learn: classes (svm, logistic; of more than two, each against the rest), classes "
-        "together (softmax), numbers (regression), or factors of a matrix of ratings (mf); names "
-        "the loss where --loss does not",
+        "what to learn: classes (svm, logistic, softmax), numbers (regression) or factors of a "
+        "matrix of ratings (mf)",
         choices=task_names,
     )
     loss: str | None = option(
@@ -148,13 +141,13 @@ class Config:
     )
     class_weight: str | dict[Any, float] | None = option(  # noqa: RUF009
         None,
-        "weights of the classes: LABEL:W,LABEL:W, or balanced, by how rare they are",
+        "weights of the classes: LABEL:W,LABEL:W, or balanced (by how rare they are)",
         family="linear",
     )
     l2: float | None = option(
         None,
-        "weight of the penalty l2/2 * |w|^2 [1e-4, with --l1 or the loss perceptron 0; of factors, "
-        "by the spread of the ratings and how many there are of a user and an item]",
+        "weight of the penalty l2/2 * |w|^2 [1e-4, with --l1 or the loss perceptron 0; for mf "
+        "chosen from the ratings]",
         least=0,
         searched=True,
     )
@@ -164,13 +157,13 @@ class Config:
         least=0,
         searched=True,
     )
-    intercept: bool = option(True, "learn an intercept, which is not penalised", family="linear")
+    intercept: bool = option(True, "learn an intercept, which is not penalized", family="linear")
     rank: int = option(
         32, "factors of a user and of an item", family="factors", least=1, most=MOST_FACTORS
     )
     biases: bool | None = option(
         None,
-        "learn a bias of each user and each item, beside the mean [unless the loss is kl]",
+        "learn a bias for each user and item, beside the mean [unless the loss is kl]",
         family="factors",
     )
     bias_l2: float | None = option(None, "l2 of the biases [0.02]", family="factors", least=0)
@@ -184,29 +177,26 @@ class Config:
     )
     early_stopping: float | None = option(
         None,
-        "hold out this share of the rows or ratings, stop when they are no longer predicted "
-        "better, and take the best epoch",
+        "hold out this share of the data, stop when its loss no longer decreases, and return the "
+        "best epoch",
         above=0,
         most=0.5,
     )
-    epochs: int = option(20, "passes over the data, at most", least=1)
+    epochs: int = option(20, "largest number of passes over the data", least=1)
     tol: float = option(
         1e-3,
-        "stop when --patience epochs in a row each lower the objective by less than this share of "
-        "it",
+        "stop after --patience epochs that each lower the objective by less than this share of it",
         least=0,
     )
-    patience: int = option(
-        2, "epochs in a row without progress after which training stops", least=1
-    )
+    patience: int = option(2, "epochs in a row without progress before training stops", least=1)
     target: float | None = option(None, "stop when the objective is at most this")
     time_limit: float | None = option(None, "stop after this many seconds of training", above=0)
     workers: int | None = option(
-        None, "worker processes [as many as pay on this data]", least=1, most=MOST_WORKERS
+        None, "number of workers [chosen automatically]", least=1, most=MOST_WORKERS
     )
     strategy: str = option(
         "auto",
-        "how workers share the weights; auto: what is fastest on this data",
+        "how workers share the weights; auto: likely the fastest on this data",
         choices=strategy_names,
     )
     merge: str = option(
@@ -218,8 +208,8 @@ class Config:
     )
     deterministic: bool = option(
         False,
-        "learn the same bytes with any number of workers (ordered; of many classes, heads; for mf, "
-        "strata)",
+        "learn the same bytes with any number of workers (ordered; heads for many classes; strata "
+        "for mf)",
     )
     batch: int | None = option(
         None,
@@ -231,32 +221,34 @@ class Config:
     backend: str = option("process", "what the workers are", choices=backend_names)
     schedule: str | None = option(
         None,
-        "how the rate goes down [inverse; perceptron, constant; with --l1 and for mf, adaptive]",
+        "how the learning rate decreases [inverse; perceptron: constant; with --l1 and for mf: "
+        "adaptive]",
         choices=schedule_names,
     )
     eta0: float | None = option(
         None,
-        "the first rate [found on a few rows; perceptron, 1; for mf, by the size of the ratings]",
+        "the first learning rate [found by a quick search; perceptron: 1; for mf from the size of "
+        "the ratings]",
         above=0,
         searched=True,
     )
     beta: float | None = option(
         None,
-        "factor of the rate after each epoch, with --schedule backoff or adaptive "
+        "factor of the learning rate after each epoch, with --schedule backoff or adaptive "
         f"[{BETA}; for mf, {FACTOR_BETA}]",
         above=0,
         most=1,
     )
     average: bool = option(
         True,
-        "take a mean of the weights over the last epoch where that is better (perceptron: always, "
-        "and over all epochs); never with --l1",
+        "return the average of the weights over the last epoch if it is better (perceptron: "
+        "always, over all epochs); never with --l1",
         family="linear",
     )
     objective_every: int = option(
         1, "epochs between two objectives; 0: only one, at the end", least=0
     )
-    seed: int = option(0, "seed of all that is random", least=0, most=2**63 - 1)
+    seed: int = option(0, "seed of all random choices", least=0, most=2**63 - 1)
 
     def __post_init__(self) -> None:
         defaults = DEFAULTS_L1 if self.zeroes else DEFAULTS.get(self.family, {})
@@ -285,8 +277,6 @@ class Config:
             if (problem := self._problem(known, getattr(self, known.name)))
         }
         misplaced = [] if "task" in found else self._misplaced(set(found))
-        from hogwild.learn.needs import unmet
-
         return [*found.values(), *misplaced, *([] if found else unmet(self))]
 
     def _problem(self, known: "dataclasses.Field[Any]", value: Any) -> str | None:
@@ -299,25 +289,22 @@ class Config:
             return None
         if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
             return f"{known.name}: expected {wanted}, not {value!r}"
-        if limits["choices"] and value not in (able := limits["choices"](self._task_or_none)):
+        if limits["choices"] and value not in (
+            able := limits["choices"](self.task if self.task in TASKS else None)
+        ):
             of_task = f" (for the task {self.task})" if able != limits["choices"]() else ""
             return f"{known.name}: {value!r} is not one of {', '.join(able)}{of_task}"
         if isinstance(value, float) and not math.isfinite(value):
             return f"{known.name}: expected a finite number, not {value!r}"
-        if limits["least"] is not None and value < limits["least"]:
-            return f"{known.name}: must be at least {limits['least']}, not {value!r}"
-        if limits["above"] is not None and value <= limits["above"]:
-            return f"{known.name}: must be above {limits['above']}, not {value!r}"
-        if limits["below"] is not None and value >= limits["below"]:
-            return f"{known.name}: must be below {limits['below']}, not {value!r}"
-        if limits["most"] is not None and value > limits["most"]:
-            return f"{known.name}: must be at most {limits['most']}, not {value!r}"
+        for limit, (words, holds) in LIMITS.items():
+            if limits[limit] is not None and not holds(value, limits[limit]):
+                return f"{known.name}: must be {words} {limits[limit]}, not {value!r}"
         return None
 
     def _misplaced(self, wrong: set[str]) -> list[str]:
         """Options that are for other tasks, but for those that are wrong anyway."""
         return [
-            f"{known.name}: it is for the task {_tasks(known.metadata['family'])}; leave it out"
+            f"{known.name}: only for the task {_tasks(known.metadata['family'])}; leave it out"
             for known in dataclasses.fields(self)
             if known.metadata["family"] not in (None, self.family)
             and known.name not in wrong
@@ -325,10 +312,8 @@ class Config:
         ]
 
     @property
-    def loss_parameter(self) -> "Parameter | None":
+    def loss_parameter(self) -> Parameter | None:
         """The parameter that the loss of a linear model has, if any."""
-        from hogwild.learn.losses import LOSSES
-
         loss = LOSSES.get(self.loss_name) if self.family == "linear" else None
         return loss.parameter if loss else None
 
@@ -342,14 +327,15 @@ class Config:
         return float(own.default if given is None else given)
 
     @property
-    def _task_or_none(self) -> str | None:
-        return self.task if self.task in TASKS else None
-
-    @property
     def family(self) -> str:
         """The family of models that the task learns."""
         task = TASKS.get(self.task)
         return task.family if task else ""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of targets that the task may have."""
+        return TASKS[self.task].kinds
 
     @property
     def loss_name(self) -> str:
@@ -373,8 +359,6 @@ class Config:
 
     def backoff(self, epoch: int) -> float:
         """The factor of a linear model's rate in an epoch (they count from 1), if it backs off."""
-        from hogwild.learn.schedules import SCHEDULES
-
         if not SCHEDULES[str(self.schedule)].backs_off:
             return 1.0
         return float((BETA if self.beta is None else self.beta) ** (epoch - 1))
@@ -388,13 +372,23 @@ class Config:
         }
 
 
+LIMITS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
+    "least": ("at least", operator.ge),
+    "above": ("above", operator.gt),
+    "below": ("below", operator.lt),
+    "most": ("at most", operator.le),
+}
+
+
 def _unknown(name: str, names: list[str]) -> str:
     near = difflib.get_close_matches(name, names, n=1)
     return f"{name}: there is no such option" + (f"; did you mean {near[0]}?" if near else "")
 
 
 def _plain(value: Any) -> Any:
-    """A number of numpy's as one of Python's, for records."""
+    """A number of numpy's as one of Python's, for records; also in a dict."""
+    if isinstance(value, dict):
+        return {_plain(key): _plain(number) for key, number in value.items()}
     single = type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0
     return value.item() if single else value
 

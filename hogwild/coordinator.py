@@ -8,11 +8,10 @@ from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hogwild.config import Config
 from hogwild.errors import DivergenceError, HogwildWarning, WorkerError
-from hogwild.interrupt import Interrupt
+from hogwild.interrupt import Interrupt, nothing
 from hogwild.kernels.checks import first_bad_value
 from hogwild.kernels.compile import ready
 from hogwild.learn.problem import Now, Problem, Share
@@ -37,10 +36,9 @@ HALVINGS = 24  # of the rate, at most; each time, training goes back an epoch
 
 @dataclass(frozen=True)
 class State:
-    """What training goes on from: the weights as they last were (not their mean), and the time.
+    """What training goes on from: the last weights (not their mean), steps and epochs.
 
-    `weights` may be a model, where the problem makes weights of one. `eta0` is the first rate; 0:
-    to be found.
+    `weights` may be a factor model. `eta0` is the first learning rate; 0: to be found.
     """
 
     weights: Any
@@ -51,17 +49,17 @@ class State:
 
 @dataclass(frozen=True)
 class Result:
-    """What a run came to.
+    """The result of a run.
 
     Attributes:
         model: the trained model; a `hogwild.LinearModel` or a `hogwild.FactorModel`.
-        reason: why it stopped: epochs, converged, target, time, overfitting (what was held out is
-            no longer predicted better) or interrupted.
+        reason: why training stopped: epochs, converged, target, time, overfitting (the loss on
+            held-out data no longer decreases) or interrupted.
         trace: a dict for every epoch.
-        header: what is true of the whole run: options, what was chosen, data, versions, machine.
+        header: options, chosen values, data, versions and machine.
         notes: what was left out or done otherwise than asked.
-        state: for ``hogwild.train(rows, start=result.state)``, which goes on from here; after the
-            death of a worker, from the end of the last epoch (None if there was none).
+        state: for ``hogwild.train(rows, start=result.state)``, which continues this run; after the
+            death of a worker, from the last finished epoch (None if there was none).
     """
 
     model: Any
@@ -78,7 +76,7 @@ class Result:
 
 
 class Watcher:
-    """Is told how a run goes; the command line's display is one."""
+    """Follows a run: its methods are called as it goes. The command line's display is one."""
 
     def note(self, text: str) -> None:
         """Something was left out or done otherwise than asked."""
@@ -88,24 +86,25 @@ class Watcher:
         """Training begins."""
 
     def tick(self, epoch: int, share: float, seconds: float) -> None:
-        """Some time has passed in an epoch of which that share is done."""
+        """Called now and then within an epoch; `share` of it is done."""
 
     def epoch(self, row: Row) -> None:
         """An epoch is done."""
 
     def search(self, row: Row) -> None:
-        """What a search is about to compare, a row of its table, or what it picked."""
+        """Called with what a search compares, each row of its table, and what it picked."""
+
+
+class Quiet(Watcher):
+    """Prints no notes: the result has them."""
+
+    def note(self, text: str) -> None:
+        pass
 
 
 class Run:
-    """One training run."""
-
     def __init__(
-        self,
-        problem: Problem,
-        config: Config,
-        watcher: Watcher,
-        start: State | None = None,
+        self, problem: Problem, config: Config, watcher: Watcher, start: State | None = None
     ) -> None:
         self.config = config
         self.problem = problem
@@ -126,7 +125,7 @@ class Run:
         self._kept_last: Arrays = {}  # the last weights, where those kept are means
         self._kept_row: Row = {}  # of the epoch that was kept
         self._spent: dict[str, float] = {}  # where the time of an epoch went, of a worker
-        self._to_choose: tuple[npt.NDArray[np.float64], bool] | None = None
+        self._to_choose: tuple[Any, bool] | None = None
         self._alone = False  # whether it was said that one worker learned alone
         self._whole = False  # whether the shared weights are such as may be kept
         self._start = start
@@ -142,7 +141,8 @@ class Run:
         self.problem.prepare()
         ready(*self._kind.kernels(self.problem))
         self._clock.start()
-        self._eta0 = self._first_rate()
+        started = self._start.eta0 if self._start else None
+        self._eta0 = self.config.eta0 or started or self.problem.find_rate(self._threads)
         self._rate_seconds = self._clock.seconds
 
     def run(self) -> Result:
@@ -170,11 +170,10 @@ class Run:
         except WorkerError as death:
             raise self._with_kept(death) from None
         finally:
-            self.interrupt.stop = _nothing  # the workers may be at another training soon
+            self.interrupt.stop = nothing  # the workers may be at another training soon
             self._team.close()
 
     def _wanted(self) -> Wanted:
-        """The arrays that all workers share."""
         return self.problem.shared() | self._kind.arrays(self.problem, self.workers)
 
     def _gather_team(self) -> None:
@@ -201,19 +200,15 @@ class Run:
         work = Workers(self.problem, strategy, self._shared, self._control)
         self._team = (Threads if self.workers > 1 else Alone)(work, self._control)
 
-    def _first_rate(self) -> float:
-        started = self._start.eta0 if self._start else None
-        return self.config.eta0 or started or self.problem.find_rate(self._threads)
-
     def _set_start(self) -> None:
-        """Has the workers make ready what they need, and write the weights to begin with."""
+        """Writes the first weights, some of them by the workers."""
         self._clock.start()
         start = self._start.weights if self._start else None
         self.problem.set_start(self._shared, start, self._do_stage)
         self._clock.stop()
 
     def _do_stage(self, stage: str) -> None:
-        self._do("stage", _nothing, stage)
+        self._do("stage", nothing, stage)
         self.interrupt.check()
 
     def _note(self, text: str) -> None:
@@ -250,11 +245,12 @@ class Run:
         return self._epochs_at(self._eta0)
 
     def _go_back(self, eta0: float) -> None:
-        """To the last good epoch, or to the start, at another rate; told once."""
+        """Goes back to the last good epoch, or to the start. The first time, a note says so."""
         if self._eta0 == self.header["chosen"]["eta0"]:
             text = (
-                f"the rate is too large: in epoch {self._epoch} the objective got worse. Went back "
-                f"an epoch, and on at half of eta0 = {self._eta0:g} (and so again where needed)"
+                f"the learning rate is too large: the objective rose in epoch {self._epoch}. "
+                f"Training goes on from the epoch before, with half of eta0 = {self._eta0:g}, "
+                "and halves it again if needed"
             )
             hint = self.problem.hint
             self._note(f"{text}. {hint}" if hint else text)
@@ -283,7 +279,7 @@ class Run:
                 return reason
 
     def _learn(self, eta0: float) -> float:
-        """One epoch; the sum of the losses met. A time limit may end it early."""
+        """Runs an epoch, which a time limit may end early. Returns the online loss, summed."""
         online = 0.0
         parts = self._parts(eta0)
         self._spent = {}
@@ -300,7 +296,7 @@ class Run:
     def _learn_share(self, share: Share) -> float:
         self._whole = False
         answers = self._do("learn", self._tick, share)
-        with np.errstate(over="ignore", invalid="ignore"):  # told by `_check_sound`
+        with np.errstate(over="ignore", invalid="ignore"):  # `_check_finite` reports it
             self._count_time(answers)
             self._tell_if_alone(answers)
             self._finish(share)
@@ -326,7 +322,7 @@ class Run:
         now = self._now(done, share.eta0)
         if problem.finishes_together:
             # In as many parts for any number of workers: sums are to be the same
-            answers = self._do("finish", _nothing, now, moments, FINISHED_PARTS)
+            answers = self._do("finish", nothing, now, moments, FINISHED_PARTS)
             found = list(chain.from_iterable(answers))
             if stopped:
                 self._control.stop()
@@ -352,7 +348,6 @@ class Run:
         return every > 0 and epoch % every == 0
 
     def _now(self, done: int, eta0: float) -> Now:
-        """After so many steps, as the weights count them."""
         each = self._own_time
         return Now(done // each, self._done // each, eta0)
 
@@ -367,13 +362,12 @@ class Run:
         self._spent["waiting"] += idle
 
     def _tell_if_alone(self, answers: list[Learned]) -> None:
-        """Says once that the other workers had nothing to do."""
         if self.workers > 1 and not self._alone and answers[0].alone:
             self._alone = True
             self._note(
-                f"rows have so much in common that, at this rate, several workers of "
-                f"{self._choice.strategy} would overshoot together: one learned alone in epoch "
-                f"{self._epoch}, and will in later ones for as long as need be"
+                f"rows overlap so much that several workers of {self._choice.strategy} would "
+                f"overshoot at this learning rate: one worker trained alone in epoch "
+                f"{self._epoch}, and does so until the learning rate is small enough"
             )
 
     def _parts(self, eta0: float) -> int:
@@ -429,9 +423,9 @@ class Run:
         return "epochs" if len(self.trace) + 1 == self.config.epochs else None
 
     def _track(self, row: Row, limit: str | None) -> str | None:
-        """Fills in the objective where it is due; tells of a reason to stop that lies in it.
+        """Fills in the objective if it is due. Returns a reason to stop, or None.
 
-        Progress is seen in the objective if every epoch has one, else in the loss met on the way.
+        Progress is measured by the objective if every epoch has one, else by the online loss.
         """
         every = self.config.objective_every
         if every == 1:
@@ -451,7 +445,7 @@ class Run:
         if row["objective"] is None:
             return None
         if self.problem.went_wrong(row["objective"], self._best):
-            raise self._diverged("the objective got worse")
+            raise self._diverged("the objective rose")
         if self.config.target is not None and row["objective"] <= self.config.target:
             return "target"
         converged = slow and not self.problem.has_risen(row["objective"], self._best)
@@ -459,7 +453,7 @@ class Run:
         return limit or self._over_fitted(row) or ("converged" if converged else None)
 
     def _over_fitted(self, row: Row) -> str | None:
-        """Whether what was held out has not been predicted better for some epochs."""
+        """A reason to stop if the held-out loss has not decreased for `patience` epochs."""
         judge = self.problem.judge
         if judge is None:
             return None
@@ -473,16 +467,16 @@ class Run:
 
     def _diverged(self, what: str) -> DivergenceError:
         first = self.header["chosen"]["eta0"]
-        rates = f"the rate eta0 = {first:g} is too large for this data"
+        rates = f"the learning rate eta0 = {first:g} is too large for this data"
         if self._eta0 != first:
-            rates += f", and so were smaller ones down to {self._eta0:g}"
+            rates += f", and so are smaller ones down to {self._eta0:g}"
         cure = self.problem.advice
         if self.config.eta0 is not None:
-            cure = self.problem.hint or "Give a smaller eta0, or leave it out to have one found"
+            cure = self.problem.hint or "Give a smaller eta0, or none to have one found"
         return DivergenceError(f"{what} in epoch {self._epoch}: {rates}. {cure}")
 
     def _check_learned(self, reason: str) -> None:
-        """Refuses to call it convergence where the rate became too small to learn anything."""
+        """Converged without learning anything: the learning rate became too small."""
         if reason != "converged":
             return
         if not self.problem.learned_nothing(self.trace[-1]["objective"]):
@@ -492,8 +486,8 @@ class Run:
             self._note(f"{text}. {self.problem.advice}")
             return
         error = DivergenceError(
-            f"{text}: the rate eta0 = {first:g} is too large for this data, and {self._eta0:g} is "
-            f"too small. {self.problem.advice}"
+            f"{text}: the learning rate eta0 = {first:g} is too large for this data, and "
+            f"{self._eta0:g} is too small. {self.problem.advice}"
         )
         error.result = self._result(reason)
         raise error
@@ -510,22 +504,20 @@ class Run:
         """The objective and the errors, by all workers, with the training clock standing still."""
         began = time.monotonic()
         self._choose()
-        sums = {data: self._sums(data) for data in self.problem.sets()}
+        sums = {}
+        for data in self.problem.sets():
+            parts = self._do("evaluate", nothing, data)
+            self.interrupt.check()
+            # A row for each part, in the order of the parts, whoever did them
+            sums[data] = np.concatenate([part for part in parts if len(part)]).sum(axis=0)
         found = self.problem.measured(self._shared, sums)
         taken = self.problem.taken(self._shared)
         return found | {"evaluation": time.monotonic() - began, "weights": taken}
 
-    def _sums(self, data: str) -> npt.NDArray[np.float64]:
-        sums = self._do("evaluate", _nothing, data)
-        self.interrupt.check()
-        # A row for each part, in the order of the parts, whoever did them
-        rows: npt.NDArray[np.float64] = np.concatenate([part for part in sums if len(part)])
-        return np.asarray(rows.sum(axis=0))
-
     # What is left of it
 
     def _keep(self, row: Row) -> None:
-        """Keeps the weights of an epoch that was finished, in case a later one is not, or worse."""
+        """Keeps the weights of a finished epoch, in case that a later one fails or is worse."""
         judge = self.problem.judge
         if judge and self._kept and row[judge] >= self._kept_row[judge]:
             return
@@ -535,11 +527,11 @@ class Run:
 
     def _with_kept(self, death: WorkerError) -> WorkerError:
         if not self.trace:
-            return WorkerError(f"{death}. No epoch was finished, so there is no model")
-        told = WorkerError(f"{death}. Epoch {self.trace[-1]['epoch']} was the last one finished")
+            return WorkerError(f"{death}. No epoch was finished, so this training left no model")
+        error = WorkerError(f"{death}. Epoch {self.trace[-1]['epoch']} was the last one finished")
         self._whole = False
-        told.result = self._result("died")
-        return told
+        error.result = self._result("died")
+        return error
 
     def _result(self, reason: str) -> Result:
         """The model so far: the present weights if they are whole, else those last kept."""
@@ -581,7 +573,3 @@ def _copy(arrays: Arrays, copies: Arrays) -> None:
             copies[name][:] = array
         else:
             copies[name] = array.copy()
-
-
-def _nothing() -> None:
-    pass

@@ -21,7 +21,7 @@ class DataError(HogwildError, ValueError):
 
 
 class DivergenceError(HogwildError):
-    """The objective got worse, or the weights overflowed, however small the rate."""
+    """The objective rose, or the weights overflowed, however small the rate."""
 
 
 class WorkerError(HogwildError):

@@ -49,8 +49,8 @@ def fingerprint(array: Array) -> bytes:
     _, found, probe = _known[id(array)]
     if probe != _probe(array):
         raise DataError(
-            "an array was changed after hogwild.Rows or hogwild.Ratings was made of it: make these "
-            "anew after every change"
+            "an array changed after it was given to hogwild.Rows or hogwild.Ratings: create a new "
+            "object after every change"
         )
     return found
 

@@ -5,7 +5,9 @@ import itertools
 import math
 from typing import Any
 
-from hogwild.config import Config
+import numpy as np
+
+from hogwild.config import Config, kind_of
 from hogwild.errors import OptionError
 
 MOST = 1000  # values of an option
@@ -25,18 +27,14 @@ def logspace(start: float, end: float, count: int) -> list[float]:
 
 
 def split(options: Options) -> tuple[Options, dict[str, list[Any]]]:
-    """The options that have one value, and the values of those that have several.
-
-    Raises:
-        OptionError: lists all that is wrong with these values.
-    """
+    """The options with one value, and those with several; an `OptionError` lists what is wrong."""
     known = {field.name: field for field in dataclasses.fields(Config)}
     able = [name for name, field in known.items() if field.metadata["searched"]]
     single: Options = {}
     grid: dict[str, list[Any]] = {}
     problems = []
     for name, given in options.items():
-        number = name in known and any(kind in str(known[name].type) for kind in ("int", "float"))
+        number = name in known and kind_of(known[name]) in (int, float)
         is_text = isinstance(given, str) and ":" in given and number
         if name not in known or not (is_text or _is_list(given)):
             single[name] = given
@@ -52,15 +50,14 @@ def split(options: Options) -> tuple[Options, dict[str, list[Any]]]:
     return single, grid
 
 
-def chains(grid: dict[str, list[Any]]) -> list[list[Options]]:
-    """All combinations, in chains along a penalty, if there is one: from strong to weak."""
+def combinations(grid: dict[str, list[Any]]) -> tuple[list[Options], int]:
+    """All combinations, in chains along a penalty from strong to weak, and a chain's length."""
     along = next((name for name in reversed(PENALTIES) if name in grid), None)
-    others = {name: values for name, values in grid.items() if name != along}
-    fixed = [dict(zip(others, some, strict=True)) for some in itertools.product(*others.values())]
-    if along is None:
-        return [[some] for some in fixed]
-    strong_to_weak = sorted(grid[along], reverse=True)
-    return [[some | {along: value} for value in strong_to_weak] for some in fixed]
+    values = {name: some for name, some in grid.items() if name != along}
+    if along is not None:
+        values[along] = sorted(grid[along], reverse=True)
+    some = itertools.product(*values.values())
+    return [dict(zip(values, one, strict=True)) for one in some], len(grid.get(along or "", [0]))
 
 
 def _is_list(given: Any) -> bool:
@@ -92,8 +89,6 @@ def _between(name: str, start: float, end: float, count: int) -> list[float]:
         )
     if not 2 <= count <= MOST:
         raise OptionError(f"{name}: {count} values; there must be 2 to {MOST:,}")
-    exponents = (math.log10(start), math.log10(end))
-    steps = (number / (count - 1) for number in range(1, count - 1))
     # Twelve digits: 1e-05, and not its neighbor
-    inner = [float(f"{10 ** ((1 - s) * exponents[0] + s * exponents[1]):.12g}") for s in steps]
+    inner = [float(f"{value:.12g}") for value in np.geomspace(start, end, count)[1:-1]]
     return [float(start), *inner, float(end)]

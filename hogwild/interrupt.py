@@ -13,6 +13,10 @@ from typing import Any
 ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
+def nothing() -> None:
+    """For callers that must give a function."""
+
+
 class Interrupt:
     """Within it, Ctrl-C is only noted (in `happened`), and calls `stop`.
 
@@ -22,7 +26,7 @@ class Interrupt:
 
     def __init__(self) -> None:
         self.happened = False
-        self.stop: Callable[[], None] = _nothing
+        self.stop: Callable[[], None] = nothing
         self._has_ctrl_c = False
 
     def __enter__(self) -> "Interrupt":
@@ -92,7 +96,3 @@ def _end(number: int, frame: FrameType | None) -> None:
     if _noting is None:
         raise KeyboardInterrupt
     _noting.note()
-
-
-def _nothing() -> None:
-    pass

@@ -6,6 +6,11 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import numba
+import numpy
+
+from hogwild.version import VERSION
+
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUP = Path("/proc/self/cgroup")
 
@@ -26,14 +31,17 @@ def affinity_cores() -> int:
 
 def cpu_quota(cgroups: Path = CGROUPS, own: Path = OWN_CGROUP) -> float | None:
     """The cores' worth of time that cgroups (version 1 or 2) grant, or None where unlimited."""
-    quotas = [_quota_v2(folder) for folder in _cgroup_folders("", cgroups, own)]
-    quotas += [_quota_v1(folder) for folder in _cgroup_folders("cpu", cgroups, own)]
-    return min((quota for quota in quotas if quota is not None), default=None)
+    quotas = [_words(folder / "cpu.max") for folder in _cgroup_folders("", cgroups, own)]
+    for folder in _cgroup_folders("cpu", cgroups, own):
+        quotas.append(_words(folder / "cpu.cfs_quota_us") + _words(folder / "cpu.cfs_period_us"))
+    # Without a quota, version 2 says max, and version 1 says -1
+    granted = [some for some in quotas if len(some) == 2 and some[0].isdigit()]
+    return min((int(quota) / int(period) for quota, period in granted), default=None)
 
 
 def memory_limit(cgroups: Path = CGROUPS, own: Path = OWN_CGROUP) -> int:
     """Bytes of memory that this process may have: the machine's, or a container's limit."""
-    limits = [_machine_memory()]
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for controller, name in (("", "memory.max"), ("memory", "memory.limit_in_bytes")):
         for folder in _cgroup_folders(controller, cgroups, own):
             words = _words(folder / name)
@@ -82,25 +90,11 @@ def _cgroup_folders(controller: str, cgroups: Path, own: Path) -> list[Path]:
     return []
 
 
-def _quota_v2(folder: Path) -> float | None:
-    words = _words(folder / "cpu.max")
-    return int(words[0]) / int(words[1]) if len(words) == 2 and words[0] != "max" else None
-
-
-def _quota_v1(folder: Path) -> float | None:
-    quota, period = _words(folder / "cpu.cfs_quota_us"), _words(folder / "cpu.cfs_period_us")
-    return int(quota[0]) / int(period[0]) if quota and period and int(quota[0]) > 0 else None
-
-
 def _words(path: Path) -> list[str]:
     try:
         return path.read_text().split()
     except OSError:
         return []
-
-
-def _machine_memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 @cache
@@ -128,11 +122,6 @@ def record() -> dict[str, object]:
 
 def versions() -> dict[str, str]:
     """The versions of what computes, for the head of a trace and of a model file."""
-    import numba
-    import numpy
-
-    from hogwild.version import VERSION
-
     return {
         "hogwild": VERSION,
         "python": ".".join(str(part) for part in sys.version_info[:3]),

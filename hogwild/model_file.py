@@ -58,7 +58,10 @@ def write(path: PathLike, about: dict[str, Any], arrays: Arrays, version: int = 
 
 def read(path: PathLike) -> tuple[dict[str, Any], Arrays]:
     """What a model file says of the model, and its arrays."""
-    data = _bytes(path)
+    try:
+        data = memoryview(Path(path).read_bytes())
+    except OSError as problem:
+        raise ModelFileError(f"cannot read the model {path}: {problem.strerror}") from problem
     if data[: len(MAGIC)] != MAGIC:
         raise ModelFileError(f"{path} is not a model of hogwild")
     if len(data) < HEAD.size + 4:
@@ -84,10 +87,3 @@ def _arrays(body: memoryview, place: int, listed: list[dict[str, Any]]) -> Array
         arrays[entry["name"]] = native(array.copy())
         place += array.nbytes
     return arrays
-
-
-def _bytes(path: PathLike) -> memoryview:
-    try:
-        return memoryview(Path(path).read_bytes())
-    except OSError as problem:
-        raise ModelFileError(f"cannot read the model {path}: {problem.strerror}") from problem

@@ -10,14 +10,13 @@
     result = hogwild.search(rows, l2="1e-6:1e-2:9", folds=5, metric="auc", task="logistic")
     print(result.best, result.model)  # {'l2': 0.0001}, and a model trained with it on all rows
 
-Values of a penalty are tried from strong to weak. Training at one begins with the weights of the
-one before: these are near, so it takes fewer epochs than from zero. Folds share the rows: nothing
-of the data is copied. They are trained side by side, by one worker each, so what they come to does
-not depend on how many there are.
+Values of a penalty are tried from strong to weak. Each training begins with the weights of the one
+before, and takes fewer epochs than from zero. Folds share the rows without a copy. They are trained
+side by side by one worker each, so results do not depend on the number of workers.
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,21 +26,21 @@ import numpy as np
 
 from hogwild import grids
 from hogwild.config import VOTE, Config
-from hogwild.coordinator import Result, Run, State, Watcher
+from hogwild.coordinator import Quiet, Result, Run, State, Watcher
 from hogwild.data.folds import folds as folds_of
 from hogwild.data.rows import Labels, Rows
-from hogwild.errors import DivergenceError, OptionError
+from hogwild.errors import DivergenceError, OptionError, WorkerError
 from hogwild.grids import Options
 from hogwild.interrupt import Interrupt
 from hogwild.learn.metrics import GREATER_IS_BETTER, TABLES
 from hogwild.learn.registry import PROBLEMS
-from hogwild.learn.sets import class_weights, hold_out, strata
+from hogwild.learn.sets import hold_out, row_weights, strata
 from hogwild.learn.targets import Target, target_for
 from hogwild.machine import usable_cores
-from hogwild.paths import PathLike
+from hogwild.paths import PathLike, check_files, check_space
 from hogwild.threads import side_by_side
 from hogwild.trace import Row
-from hogwild.training import check_files, check_judge, check_room, row_sets, run_and_write, write
+from hogwild.training import check_judge, row_sets, run_and_write, write, written_after
 
 SHARE = 0.1  # of the rows, held out where nothing else is to judge
 LOSS = "loss"
@@ -50,7 +49,7 @@ OF_THE_RUN = ("mean", "taken")  # of a state: a mean that is over one training, 
 
 @dataclass(frozen=True)
 class SearchResult(Result):
-    """What a search came to: the result of the final training, and the table.
+    """The result of a search: that of the final training, and the table.
 
     Attributes:
         table: a dict for each combination of values: the values, the mean of each metric, its
@@ -85,23 +84,23 @@ def search(
     index_base: str | int = "auto",
     **options: Any,
 ) -> SearchResult:
-    """Cross-validates, picks the best of several values of options, and trains with these.
+    """Cross-validates, picks the best values of options, and trains with them on all rows.
 
-    The final model is trained on all rows. If early stopping ended the trainings before, it takes
-    as many epochs as were best.
+    If early stopping ended the trainings that are compared, the final one runs for the mean of
+    their best numbers of epochs.
 
     Args:
         data: rows with labels, or the file to load them from.
-        folds: judge by cross-validation with so many folds. Without it, and without `validate`,
-            the share `early_stopping` of the rows (a tenth) is held out to judge by.
-        metric: what to judge by: loss, error, log_loss or auc; for a regression loss, rmse, mae,
+        folds: number of folds of a cross-validation. Without folds and without `validate`, the
+            share `early_stopping` of the rows (a tenth) is held out to compare on.
+        metric: what to compare by: loss, error, log_loss or auc; for a regression loss, rmse, mae,
             r2 or deviance.
-        validate: rows (or their file) to judge by.
+        validate: rows (or their file) to compare on.
         test, model, trace, watcher, labels, sample_weight, index_base: as for `hogwild.train`. The
             record of the run has the rows of the table, too.
         **options: the fields of `hogwild.Config`. Those that are numbers of the model (l2, l1,
-            eta0, ...) may be lists, or text such as 1e-6:1e-2:9: from, to, and how many. Limits
-            such as `epochs` and `time_limit` are those of each training.
+            eta0, ...) may be lists, or text such as 1e-6:1e-2:9 (first, last, number of values).
+            Limits such as `epochs` and `time_limit` hold for each training.
 
     Returns:
         The table, the best options and the model. After Ctrl-C the reason is "interrupted", the
@@ -113,11 +112,11 @@ def search(
         DivergenceError: the weights overflowed with all values.
     """
     plan = plan_of(options, folds, validate is not None)
-    check_files({"model": model, "trace": trace}, (data, test, validate))
+    check_files({"model": model, "trace": trace}, data, test, validate, sample_weight)
     rows, tests, judges = row_sets(data, test, validate, index_base, sample_weight)
     found = _Search(rows, judges, labels, folds, metric, plan, watcher or Watcher())
     if model is not None:
-        check_room(model, found.problem_of(rows, plan.configs[0]))
+        check_space(model, found.problem_of(rows, plan.configs[0]).model_bytes)
     with found.interrupt:
         result = found.result(tests, model, trace)
     if found.interrupt.happened and result.reason != "interrupted":
@@ -129,13 +128,9 @@ class Plan(NamedTuple):
     """What a search compares: combinations of values in chains, and the options of each."""
 
     options: Options  # those with one value
-    chains: list[list[Options]]
+    combinations: list[Options]
+    length: int  # of a chain
     configs: list[Config]
-
-    @property
-    def combinations(self) -> list[Options]:
-        """All of them, in order."""
-        return [some for chain in self.chains for some in chain]
 
 
 def is_search(options: Options, folds: Any) -> bool:
@@ -159,19 +154,22 @@ def plan_of(options: Options, folds: Any, validate: bool) -> Plan:
     if folds is not None and (isinstance(folds, bool) or not isinstance(folds, int) or folds < 2):
         problems.append(f"folds: {folds!r} is not a whole number from 2 on")
     if folds is not None and validate:
-        problems.append("validate: folds judge instead; leave one of them out")
+        problems.append("validate: not together with folds; leave one of them out")
     single, grid = grids.split(options)
     if folds is None and not grid:
-        problems.append("folds: give them, or several values of an option, such as l2")
+        problems.append("folds: give their number, or several values of an option such as l2")
     if folds is None and not validate:
         single = {"early_stopping": SHARE} | {k: v for k, v in single.items() if v is not None}
-    chains = grids.chains(grid)
+    combinations, length = grids.combinations(grid)
     configs = []
-    for some in (some for chain in chains for some in chain):
+    for some in combinations:
         try:
             config = Config.of(single | some)
             if config.family != "linear":
-                raise OptionError(f"task: a search is for linear models, not for {config.task}")
+                raise OptionError(
+                    f"task: search compares linear models only; for {config.task}, train with each "
+                    "value and compare the errors on a test file"
+                )
             if validate:
                 check_judge(config)
             configs.append(config)
@@ -179,7 +177,7 @@ def plan_of(options: Options, folds: Any, validate: bool) -> Plan:
             problems += str(problem).splitlines()
     if problems:
         raise OptionError("\n".join(dict.fromkeys(problems)))
-    return Plan(single, chains, configs)
+    return Plan(single, combinations, length, configs)
 
 
 class Judged(NamedTuple):
@@ -213,34 +211,30 @@ class _Search:
         plan: Plan,
         watcher: Watcher,
     ) -> None:
-        first = plan.configs[0]
         self._rows, self._given_judges, self._plan, self._watcher = rows, judges, plan, watcher
-        self._target: Target = target_for(first, rows, labels)
-        self._metric = self._checked(metric)
+        self._target: Target = target_for(plan.configs[0], rows, labels)
+        self._metric = metric
+        able = [LOSS, *(name for name in self._target.metrics if name not in TABLES)]
+        if metric not in able:
+            raise OptionError(f"metric: {metric!r} is not one of {', '.join(able)}")
         self._notes: list[str] = []
         self._folds = folds
-        self._splits = self._made_splits(first, judges)
+        self._splits = self._made_splits(plan.configs[0])
         self._lock = threading.Lock()  # of the table
         self._judged: dict[tuple[int, int], Judged] = {}  # by combination and split
         self._table: list[Row] = []
         self._best: Kept | None = None  # by its own rows
-        self._begun: Kept | None = None  # the first one that Ctrl-C broke off
+        self._begun: Kept | None = None  # the first one that was broken off
         self._divergence: DivergenceError | None = None
         self._runs: list[Run] = []
         self.interrupt = Interrupt()
         self.interrupt.stop = self._stop
 
-    def _checked(self, metric: str) -> str:
-        able = [LOSS, *(name for name in self._target.metrics if name not in TABLES)]
-        if metric not in able:
-            raise OptionError(f"metric: {metric!r} is not one of {', '.join(able)}")
-        return metric
-
-    def _made_splits(self, config: Config, judges: Rows | None) -> list[tuple[Rows, Rows]]:
+    def _made_splits(self, config: Config) -> list[tuple[Rows, Rows]]:
         """Rows to learn from, and rows to judge by."""
         rows, target = self._rows, self._target
-        if judges is not None:
-            return [(rows, judges)]
+        if self._given_judges is not None:
+            return [(rows, self._given_judges)]
         if self._folds is None:
             return [hold_out(rows, target, config.early_stopping or SHARE, config.seed)]
         given = len(rows), self._folds, config.seed, strata(rows, target), rows.name
@@ -263,12 +257,17 @@ class _Search:
             run.prepare()
             with self._stoppable(run):
                 return run_and_write(run, model, trace, partial(self._searched, best=best))
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, WorkerError) as ending:
             kept = self._best or self._begun
-            if kept is None:
+            if kept is None or getattr(ending, "result", None):
                 raise
-            interrupted = replace(kept.result, reason="interrupted")
-            found = self._searched(interrupted, self._plan.combinations[kept.number])
+            reason = "died" if isinstance(ending, WorkerError) else "interrupted"
+            values = self._plan.combinations[kept.number]
+            found = self._searched(replace(kept.result, reason=reason), values)
+            if isinstance(ending, WorkerError):
+                named = ", ".join(f"{name} {value:g}" for name, value in values.items())
+                what = f"the best model so far ({named}) is" if self._best else "its weights are"
+                raise written_after(ending, found, model, trace, what) from None
             write(found, model, trace)
             return found
 
@@ -295,14 +294,14 @@ class _Search:
     # Comparing
 
     def _compare(self) -> None:
-        tasks: list[Callable[[], None]] = []
-        place = 0
-        several = len(self._plan.chains) * len(self._splits) > 1
-        for chain in self._plan.chains:
-            numbers = range(place, place := place + len(chain))
-            splits = range(len(self._splits))
-            tasks += [partial(self._follow, numbers, split, several) for split in splits]
-        threads = self._plan.configs[0].workers or usable_cores()
+        length, configs = self._plan.length, self._plan.configs
+        several = len(configs) * len(self._splits) > length
+        tasks = [
+            partial(self._follow, range(place, place + length), split, several)
+            for place in range(0, len(configs), length)
+            for split in range(len(self._splits))
+        ]
+        threads = configs[0].workers or usable_cores()
         side_by_side(tasks, threads if several else 1)
 
     def _follow(self, numbers: range, split: int, alone: bool) -> None:
@@ -316,6 +315,10 @@ class _Search:
                 config = replace(config, workers=1)
             try:
                 result = self._trained(config, split, start)
+            except WorkerError as death:
+                if death.result is not None:
+                    self._begun = Kept(0.0, death.result, number)
+                raise WorkerError(str(death)) from None  # nothing was written yet
             except DivergenceError as problem:
                 self._divergence, start, epochs = problem, None, 0
                 self._add(number, split, Judged({}, 0, "diverged", 0.0, [str(problem)]))
@@ -323,7 +326,7 @@ class _Search:
             if result.reason == "interrupted":
                 self._begun = self._begun or Kept(0.0, result, number)
                 raise KeyboardInterrupt
-            judged = self._judgement(result, config, split)
+            judged = self._judgement(result, split)
             self._keep_best(result, judged, number)
             epochs += judged.epochs
             self._add(number, split, judged._replace(epochs=epochs))
@@ -343,11 +346,7 @@ class _Search:
             return run.run()
 
     def problem_of(
-        self,
-        rows: Rows,
-        config: Config,
-        test: Rows | None = None,
-        validate: Rows | None = None,
+        self, rows: Rows, config: Config, test: Rows | None = None, validate: Rows | None = None
     ) -> Any:
         """The problem of learning from some of the rows, whose labels are those of all."""
         labels = self._target.labels or None
@@ -367,13 +366,13 @@ class _Search:
         for run in list(self._runs):
             run.interrupt.note()
 
-    def _judgement(self, result: Result, config: Config, split: int) -> Judged:
+    def _judgement(self, result: Result, split: int) -> Judged:
         held = self._splits[split][1]
-        weights = class_weights(config, held, self._target)
-        if weights is not None:
+        factors = row_weights(result.model.class_weights, held, self._target)
+        if factors is not None:
             counted = 1.0 if held.sample_weight is None else held.sample_weight
-            held = held.weighted(weights * counted)
-        found = result.model.evaluate(held)
+            held = held.weighted(factors * counted)
+        found = result.model.measured(held, None)
         names = (LOSS, *(name for name in self._target.metrics if name not in TABLES))
         metrics = {name: found[name] for name in names}
         last = result.model.about["trace"]["last"]
@@ -433,7 +432,7 @@ class _Search:
         if self._divergence is not None:
             raise self._divergence
         raise OptionError(
-            f"metric: there is no {self._metric} with this loss, on these rows; take another"
+            f"metric: {self._metric} does not exist for this loss on these rows; use another one"
         )
 
     def _final(self, picked: int) -> Config:
@@ -445,10 +444,3 @@ class _Search:
         about = {"options": best, "rows": len(self._rows), "epochs": config.epochs}
         self._watcher.search({"kind": "picked"} | about)
         return config
-
-
-class Quiet(Watcher):
-    """Says nothing: notes of a training stand in the table."""
-
-    def note(self, text: str) -> None:
-        """Nothing."""

@@ -19,17 +19,14 @@ class Stopwatch:
         self._started: float | None = None
 
     def start(self) -> None:
-        """Goes on."""
         self._started = time.perf_counter()
 
     def stop(self) -> None:
-        """Stands still, while something is evaluated or written."""
         self._before = self.seconds
         self._started = None
 
     @property
     def seconds(self) -> float:
-        """Seconds so far."""
         running = 0.0 if self._started is None else time.perf_counter() - self._started
         return self._before + running
 

@@ -19,11 +19,10 @@ from hogwild.errors import DataError, HogwildError, OptionError, WorkerError
 from hogwild.learn.problem import Problem
 from hogwild.learn.registry import PROBLEMS
 from hogwild.models.factors import FactorModel
-from hogwild.paths import PathLike, check_apart, check_output, check_space
+from hogwild.paths import PathLike, check_files, check_space
 
 R = TypeVar("R", bound=Result)
-
-ROOM = 1 << 16  # bytes of a model file besides its weights, amply
+D = TypeVar("D", Rows, Ratings)
 
 
 def train(
@@ -46,26 +45,26 @@ def train(
 
     Args:
         data: rows with labels, or for the task mf ratings; or the file to load them from.
-        test: rows or ratings (or their file) to report the error on after every epoch.
-        validate: rows (or their file) to learn nothing from: training stops when they are no longer
-            predicted better, for `patience` epochs, and the best epoch is taken. The option
-            `early_stopping` holds out a share of the data for the same.
+        test: rows or ratings (or their file); their error is reported after every epoch.
+        validate: rows (or their file) that are not learned from. Training stops when their loss has
+            not decreased for `patience` epochs, and returns the best epoch. The option
+            `early_stopping` holds out a share of the data for the same purpose.
         model: a file to save the model in, also after Ctrl-C or the death of a worker.
         trace: a file for the record of the run, as JSON lines.
-        watcher: is told how the run goes.
-        start: the `state` of an earlier result, to go on from; or a factor model: users and items
-            that it does not know begin anew.
-        labels: the negative and the positive label, where the data has only one of them.
+        watcher: its methods are called as the run goes on.
+        start: the `state` of an earlier result to continue, or a factor model, to which new users
+            and items are added.
+        labels: the negative and the positive label, if the data has only one of them.
         sample_weight: a weight for each row of the data: an array, or a file with a number a line.
         index_base: the number of the first column, where `data` is a file of text; see `load`.
         columns: which columns of a file of ratings to read; see `load_ratings`.
         duplicates: what to do with several ratings of an item by a user; see `Ratings`.
-        **options: the fields of `hogwild.Config`: task, loss, l2, epochs, workers, ... Without a
-            task, ratings (and files with the names of such) mean mf.
+        **options: the fields of `hogwild.Config`: task, loss, l2, epochs, workers, ... For ratings
+            (and files named as such) the default task is mf.
 
     Returns:
         The model, the reason why training stopped, and the trace. After Ctrl-C the reason is
-        "interrupted" and the model is the one so far: code that trains in a loop should look.
+        "interrupted" and the model is the one so far: code that trains in a loop should check it.
 
     Raises:
         OptionError: lists all the options that are out of range.
@@ -78,40 +77,41 @@ def train(
     ):
         options = {"task": "mf"} | options
     config = Config.of(options)
-    check_files({"model": model, "trace": trace}, (data, test, validate, sample_weight))
+    check_files({"model": model, "trace": trace}, data, test, validate, sample_weight)
     more: dict[str, Any] = {}
-    if config.family == "factors":
-        given = {"validate": validate is not None, "sample_weight": sample_weight is not None}
-        _refuse({"labels": labels} | given, config.task)
-    elif validate is not None:
-        check_judge(config)
+    trained: Any
     tests: Any
-    trained: Any = load_data(data, config.task, index_base, columns, duplicates)
     if config.family == "factors":
-        tests = None if test is None else _test_ratings(test, columns, duplicates)
+        _refuse({"labels": labels, "sample_weight": sample_weight is not None}, config.task)
+        if validate is not None:
+            raise OptionError(
+                "validate: not available for the task mf; give early_stopping, a share of the "
+                "ratings to hold out"
+            )
+        trained = load_data(data, config.task, index_base, columns, duplicates)
+        tests = None if test is None else _not_empty(_loaded_ratings(test, columns, duplicates))
     else:
-        trained = weighted(trained, sample_weight)
-        tests = _others(test, trained, "test on")
-        more = {"labels": labels, "validate": _others(validate, trained, "judge by")}
+        _refuse({"columns": columns, "duplicates": duplicates != "keep"}, config.task)
+        if validate is not None:
+            check_judge(config)
+        trained, tests, judges = row_sets(data, test, validate, index_base, sample_weight)
+        more = {"labels": labels, "validate": judges}
     problem: Problem = PROBLEMS[config.family](trained, tests, config, **more)
     if model is not None:
-        check_room(model, problem)
+        check_space(model, problem.model_bytes)
     if isinstance(start, FactorModel):
         start = State(start, 0, 0, config.eta0 or problem.find_rate())
     run = Run(problem, config, watcher or Watcher(), start)
     run.prepare()
     with run.interrupt:
-        result = run_and_write(run, model, trace, _as_it_is)
+        result = run_and_write(run, model, trace, lambda result: result)
     if run.interrupt.happened and result.reason != "interrupted":
         raise KeyboardInterrupt("training was done, and all that was asked for is written")
     return result
 
 
 def run_and_write(
-    run: Run,
-    model: PathLike | None,
-    trace: PathLike | None,
-    made_of: Callable[[Result], R],
+    run: Run, model: PathLike | None, trace: PathLike | None, made_of: Callable[[Result], R]
 ) -> R:
     """Trains, and writes what was asked for; `made_of` may add to the result before."""
     try:
@@ -119,13 +119,20 @@ def run_and_write(
     except WorkerError as death:
         if death.result is None:
             raise
-        write(made_of(death.result), model, trace)
-        where = f"its weights are in {model}" if model else "no model file was asked for"
-        told = WorkerError(f"{death}; {where}")
-        told.result = death.result
-        raise told from None
+        raise written_after(death, made_of(death.result), model, trace, "its weights are") from None
     write(result, model, trace)
     return result
+
+
+def written_after(
+    death: WorkerError, result: Result, model: PathLike | None, trace: PathLike | None, what: str
+) -> WorkerError:
+    """Writes what there was before a worker died. Returns an error that says where `what` is."""
+    write(result, model, trace)
+    where = f"{what} in {model}" if model else "no model file was asked for"
+    error = WorkerError(f"{death}; {where}")
+    error.result = result
+    return error
 
 
 def load_data(
@@ -135,12 +142,7 @@ def load_data(
     columns: Any = None,
     duplicates: str = "keep",
 ) -> Rows | Ratings:
-    """The data of a task, loaded if it is the name of a file; the arguments are those of `train`.
-
-    Raises:
-        OptionError: arguments that the task has no use for, before anything is read.
-        DataError: data that cannot be learned from.
-    """
+    """The data of a task, loaded if it is the name of a file; arguments as for `train`."""
     if TASKS[task].family == "factors":
         _refuse({"index_base": index_base != "auto"}, task)
         return _loaded_ratings(data, columns, duplicates)
@@ -148,34 +150,10 @@ def load_data(
     return _loaded_rows(data, index_base)
 
 
-def _as_it_is(result: Result) -> Result:
-    return result
-
-
-def check_files(outputs: dict[str, PathLike | None], inputs: tuple[Any, ...]) -> None:
-    """Refuses files that cannot be written, or that are inputs."""
-    for path in outputs.values():
-        if path is not None:
-            check_output(path)
-    check_apart(outputs, [given for given in inputs if isinstance(given, str | os.PathLike)])
-
-
-def check_room(model: PathLike, problem: Problem) -> None:
-    """Refuses a model file on a disk that has no room for it."""
-    check_space(model, problem.model_bytes + ROOM)
-
-
 def _refuse(given: dict[str, Any], task: str) -> None:
-    wrong = [f"{name}: the task {task} has none" for name, value in given.items() if value]
+    wrong = [f"{name}: not available for the task {task}" for name, value in given.items() if value]
     if wrong:
         raise OptionError("\n".join(wrong))
-
-
-def _test_ratings(test: Any, columns: Any, duplicates: str) -> Ratings:
-    tests = _loaded_ratings(test, columns, duplicates)
-    if not len(tests):
-        raise DataError(f"{tests.name} has no ratings to test on")
-    return tests
 
 
 def row_sets(
@@ -193,9 +171,14 @@ def _others(given: Any, rows: Rows, purpose: str) -> Rows | None:
     # Of a file, the training data says which number its first column has
     others = _loaded_rows(given, "auto" if rows.index_base is None else rows.index_base)
     check_same_base(others, rows.index_base, rows.name)
-    if not len(others):
-        raise DataError(f"{others.name} has no rows to {purpose}")
-    return others
+    return _not_empty(others, purpose)
+
+
+def _not_empty(tests: D, purpose: str = "test on") -> D:
+    if not len(tests):
+        what = "ratings" if isinstance(tests, Ratings) else "rows"
+        raise DataError(f"{tests.name} has no {what} to {purpose}")
+    return tests
 
 
 def weighted(rows: Rows, sample_weight: Any) -> Rows:
@@ -211,7 +194,7 @@ def check_judge(config: Config) -> None:
     """Refuses rows to judge by where training could not look at them in every epoch."""
     problems = []
     if config.early_stopping is not None:
-        problems.append("validate: it takes the place of early_stopping; leave one of them out")
+        problems.append("validate: not together with early_stopping; leave one of them out")
     if config.objective_every != 1:
         problems.append("validate: it needs an objective_every of 1")
     if problems:
@@ -219,31 +202,36 @@ def check_judge(config: Config) -> None:
 
 
 def _loaded_rows(data: Any, index_base: str | int) -> Rows:
-    if isinstance(data, Rows):
-        return data
     if isinstance(data, str | os.PathLike):
         if named_as_ratings(data):
-            raise OptionError(f"task: {data} holds ratings, by its name; give the task mf")
+            raise OptionError(f"task: {data} holds ratings, by its name; use the task mf")
         return load(data, index_base=index_base)
-    cure = "hogwild.Rows(X, y) takes matrices"
-    if isinstance(data, Ratings):
-        cure = "ratings are for the task mf"
-    raise DataError(
-        f"expected hogwild.Rows or the name of a file, not a {type(data).__name__}; {cure}"
+    cure = (
+        "ratings are for the task mf"
+        if isinstance(data, Ratings)
+        else "hogwild.Rows(X, y) takes matrices"
     )
+    return _checked(data, Rows, cure)
 
 
 def _loaded_ratings(data: Any, columns: Any, duplicates: str) -> Ratings:
-    if isinstance(data, Ratings):
-        return data.deduplicated(duplicates)
     if isinstance(data, str | os.PathLike):
         return load_ratings(data, columns=columns, duplicates=duplicates)
-    cure = "hogwild.Ratings(matrix) takes matrices"
-    if isinstance(data, Rows):
-        cure = "the task mf learns from users, items and values"
-    raise DataError(
-        f"expected hogwild.Ratings or the name of a file, not a {type(data).__name__}; {cure}"
+    cure = (
+        "the task mf learns from users, items and values"
+        if isinstance(data, Rows)
+        else "hogwild.Ratings(matrix) takes matrices"
     )
+    return _checked(data, Ratings, cure).deduplicated(duplicates)
+
+
+def _checked(data: Any, kind: type[D], cure: str) -> D:
+    if not isinstance(data, kind):
+        raise DataError(
+            f"expected hogwild.{kind.__name__} or the name of a file, not a "
+            f"{type(data).__name__}; {cure}"
+        )
+    return data
 
 
 def write(result: Result, model: PathLike | None, trace: PathLike | None) -> None:
@@ -251,15 +239,11 @@ def write(result: Result, model: PathLike | None, trace: PathLike | None) -> Non
     if model is not None:
         _save_or_rescue(result, model)
     if trace is not None:
-        _write_trace(result, trace)
-
-
-def _write_trace(result: Result, path: PathLike) -> None:
-    try:
-        records.write(path, result.records())
-    except HogwildError as problem:
-        problem.result = result
-        raise
+        try:
+            records.write(trace, result.records())
+        except HogwildError as problem:
+            problem.result = result
+            raise
 
 
 def _save_or_rescue(result: Result, path: PathLike) -> None:

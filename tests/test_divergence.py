@@ -18,7 +18,7 @@ from hogwild.learn.linear import LinearProblem
 from hogwild.loops.shared import RowWorker
 
 AT_ZERO = {"hinge": 1.0, "logistic": np.log(2), "squared": 0.5, "exponential": 1.0}
-TOO_LARGE = "the rate is too large: in epoch"
+TOO_LARGE = "the learning rate is too large: the objective rose in epoch"
 REPEATED = pytest.mark.filterwarnings("ignore::hogwild.HogwildWarning")
 
 

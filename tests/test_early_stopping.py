@@ -145,7 +145,7 @@ def test_a_regression_stops_early_too() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"early_stopping": 0.1, "validate": noisy(1)}, "validate: it takes the place of early_st"),
+        ({"early_stopping": 0.1, "validate": noisy(1)}, "validate: not together with early_st"),
         ({"objective_every": 0, "validate": noisy(1)}, "validate: it needs an objective_every"),
         ({"objective_every": 0, "early_stopping": 0.1}, "early_stopping: it needs an objective_ev"),
         ({"early_stopping": 0.6}, r"early_stopping: must be at most 0\.5"),
@@ -159,5 +159,7 @@ def test_options_that_do_not_go_together(given: Any, words: str) -> None:
 
 def test_ratings_are_not_judged_by_rows() -> None:
     ratings = hogwild.Ratings(sparse.identity(5, format="csr"))
-    with pytest.raises(hogwild.OptionError, match="validate: the task mf has none"):
+    with pytest.raises(
+        hogwild.OptionError, match="validate: not available for the task mf; give early_stopping"
+    ):
         hogwild.train(ratings, validate=noisy())

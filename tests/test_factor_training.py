@@ -625,7 +625,7 @@ def test_a_rate_too_large_is_halved_and_told_once(loss, eta0, workers):
         result = train(ratings, eta0=eta0, loss=loss, workers=workers, epochs=25)
     assert len(told) == len(result.notes) <= 1
     if loss == "squared":
-        assert "the rate is too large: in epoch 1 the objective got worse" in result.notes[0]
+        assert "the learning rate is too large: the objective rose in epoch 1" in result.notes[0]
         assert result.state.eta0 in eta0 / 2.0 ** np.arange(1, HALVINGS + 1)
     assert [row["epoch"] for row in result.trace] == list(range(1, 26))
     usual = train(ratings, loss=loss, epochs=25)
@@ -645,7 +645,7 @@ def test_a_later_epoch_that_goes_wrong_is_done_again(ratings, monkeypatch):
 
     plain = train(ratings, epochs=2)
     monkeypatch.setattr(FactorProblem, "learn", learn_or_spoil)
-    with pytest.warns(hogwild.HogwildWarning, match="in epoch 3 the objective got worse"):
+    with pytest.warns(hogwild.HogwildWarning, match="the objective rose in epoch 3"):
         result = train(ratings, epochs=5)
     assert [row["epoch"] for row in result.trace] == [1, 2, 3, 4, 5]
     assert result.state.steps == 5 * len(ratings)

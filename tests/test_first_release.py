@@ -34,7 +34,7 @@ def test_a_factor_model_says_the_same():
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.filterwarnings("ignore:rows have so much in common")
+@pytest.mark.filterwarnings("ignore:rows overlap so much")
 def test_a_state_with_an_intercept_of_its_own_goes_on(workers):
     model = hogwild.load_model(FOLDER / NAMES["linear"])
     intercept = np.array([model.intercept], np.float32)

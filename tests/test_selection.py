@@ -1,17 +1,19 @@
 """Search: folds and paths are trainings on copies of their rows, and the best one is picked."""
 
 import json
+import os
 import signal
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 from scipy import sparse
 
 import hogwild
-from hogwild import Rows, logspace, search, train
+from hogwild import Rows, WorkerError, logspace, search, selection, train
 from hogwild.coordinator import State, Watcher
 from hogwild.data.folds import folds, held_out
 from hogwild.data.synthetic import rcv1
@@ -231,12 +233,15 @@ def test_values_between() -> None:
         ({"folds": 2.0}, "folds: 2.0 is not"),
         ({"folds": SIZE + 1}, "from 2 to 900, the number of rows"),
         ({"folds": 2, "metric": "rmse"}, "metric: 'rmse' is not one of loss, error, log_loss, auc"),
-        ({"folds": 2, "validate": noisy(1)}, "validate: folds judge instead"),
-        ({}, "folds: give them, or several values of an option"),
-        ({"folds": 2, "task": "mf"}, "task: a search is for linear models, not for mf"),
+        ({"folds": 2, "validate": noisy(1)}, "validate: not together with folds"),
+        ({}, "folds: give their number, or several values of an option"),
+        ({"folds": 2, "task": "mf"}, "task: search compares linear models only; for mf, train"),
         ({"l2": PATH, "objective_every": 0}, "early_stopping: it needs an objective_every of 1"),
         ({"folds": 2, "tall": 1}, "tall: there is no such option"),
-        ({"folds": 2, "task": "svm", "metric": "log_loss"}, "there is no log_loss with this loss"),
+        (
+            {"folds": 2, "task": "svm", "metric": "log_loss"},
+            "log_loss does not exist for this loss",
+        ),
     ],
 )
 def test_what_cannot_be_searched(given: Any, words: str) -> None:
@@ -301,6 +306,63 @@ def test_ctrl_c_saves_the_best_so_far(folds_given: Any, tmp_path: Path, start: A
     assert "interrupted; the model so far is in" in err
     assert "stopped: interrupted" in out
     assert len(hogwild.load_model(tmp_path / "m.hog").weights) == 3_000
+
+
+class Killing(Watcher):
+    """Kills a worker when a row, with the number that it counts down to, is told."""
+
+    def __init__(self, call: str, number: int) -> None:
+        self.call, self.left = call, number
+
+    def _kill(self, call: str) -> None:
+        self.left -= call == self.call
+        if call == self.call and self.left == 0:
+            os.kill(psutil.Process().children()[-1].pid, signal.SIGKILL)
+
+    def start(self, header: Any) -> None:
+        self._kill("start")
+
+    def epoch(self, row: Any) -> None:
+        self._kill("epoch")
+
+
+@pytest.mark.parametrize(
+    ("call", "number", "words"),
+    [
+        ("epoch", 2, "Epoch 2 was the last one finished; its weights are in"),
+        ("start", 2, r"left no model; the best model so far \(l2 0.01\) is in"),
+        ("epoch", 6, r"Epoch 2 was the last one finished; the best model so far \(l2 0.01\) is in"),
+    ],
+    ids=["the first training", "the second, at its start", "the second, later"],
+)
+def test_a_killed_worker_leaves_the_best_model_so_far(
+    call: str, number: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killer = Killing(call, number)
+    monkeypatch.setattr(selection, "Quiet", lambda: killer)
+    model, trace = tmp_path / "model.hog", tmp_path / "trace.jsonl"
+    options = USUAL | {"workers": 2, "epochs": 4, "tol": 0, "eta0": 0.1, "patience": 4}
+    with pytest.raises(WorkerError, match=f"SIGKILL.*{words} .*model.hog") as told:
+        search(noisy(), l2=PATH, model=model, trace=trace, **options)
+    result = told.value.result
+    assert (result.reason, result.best) == ("died", {"l2": 0.01})
+    assert len(result.table) == (number != 2 or call != "epoch")
+    assert same(hogwild.load_model(model), result.model)
+    assert json.loads(trace.read_text().splitlines()[-1])["reason"] == "died"
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [("start", "left no model; the best model so far"), ("epoch", "finished; its weights are")],
+)
+def test_a_worker_killed_in_the_last_training_leaves_a_model(
+    call: str, words: str, tmp_path: Path
+) -> None:
+    model, options = tmp_path / "model.hog", USUAL | {"workers": 2, "eta0": 0.1}
+    with pytest.raises(WorkerError, match=f"SIGKILL.*{words}") as told:
+        search(noisy(), l2=PATH, model=model, watcher=Killing(call, 1), **options)
+    assert len(told.value.result.table) == len(PATH)
+    assert same(hogwild.load_model(model), told.value.result.model)
 
 
 def test_a_search_on_the_command_line(tmp_path: Path, start: Any) -> None:

@@ -18,16 +18,17 @@ from hogwild.errors import HogwildError, HogwildWarning, OptionError
 from hogwild.interrupt import Interrupt, heed_endings, ignore_endings
 from hogwild.version import VERSION
 
+# Of each, the module adds its options to a parser with `add_options`, and does it with `run`
 COMMANDS = {
     "train": "train a model on a file",
     "predict": "predict with a model",
     "evaluate": "measure a model on labelled data, or on ratings",
     "recommend": "the best items for users, by a model of ratings",
-    "similar": "items or users that are alike, by a model of ratings",
+    "similar": "similar items or users, by a model of ratings",
     "generate": "make synthetic data",
-    "inspect": "say what is in a file, and what it means for scaling",
-    "scaling": "measure how training scales with workers, and say what bounds it",
-    "doctor": "say what this machine gives to hogwild",
+    "inspect": "show what is in a file, and what it means for scaling",
+    "scaling": "measure how training scales with workers, and what limits it",
+    "doctor": "show cores, memory, versions and kernel cache",
 }
 
 
@@ -99,7 +100,7 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
 
 def _with_dashes(problems: str) -> str:
     """Names options as they are typed."""
-    from hogwild.config import Config
+    from hogwild.config import Config  # late: without an error, `hogwild --help` is there at once
 
     on = [known.name for known in dataclasses.fields(Config) if known.default is True]
 

@@ -24,8 +24,8 @@ class Lines(Watcher):
 
     def __init__(self) -> None:
         self._live = sys.stdout is not None and sys.stdout.isatty()
-        self._drawn = 0.0
-        self._shown = False
+        self._drawn = 0.0  # when the bar was
+        self._shown = False  # the bar
 
     def note(self, text: str) -> None:
         self._wipe()
@@ -44,9 +44,6 @@ class Lines(Watcher):
             team += f", ready after {chosen['prepare_seconds']:.3f} s"
         width = min(100, shutil.get_terminal_size().columns)
         say(textwrap.fill(f"{team}: {chosen['why']}", width, subsequent_indent="  "))
-        self._say_head(header)
-
-    def _say_head(self, header: Row) -> None:
         self._throughput = header["throughput"]
         titles = [shown.title for shown in self._shown_numbers]
         titles = ["seconds", "objective", *titles, "rate", THROUGHPUT[self._throughput]]
@@ -103,11 +100,18 @@ class Lines(Watcher):
         )
 
 
-class Json(Watcher):
-    """For programs: the header, a row for each epoch, and the end, as JSON lines."""
+class Silent(Watcher):
+    """Prints nothing but notes."""
 
     def note(self, text: str) -> None:
         complain(text)
+
+    def end(self, result: Any) -> None:
+        pass
+
+
+class Json(Silent):
+    """For programs: the header, a row for each epoch, and the end, as JSON lines."""
 
     def start(self, header: Row) -> None:
         say(json.dumps(header))
@@ -119,8 +123,7 @@ class Json(Watcher):
         say(json.dumps(row))
 
     def end(self, result: Any) -> None:
-        """The last row: why training stopped."""
-        say(json.dumps({"kind": "end", "reason": result.reason, "notes": result.notes}))
+        say(json.dumps(result.records()[-1]))
 
 
 class Table:
@@ -144,48 +147,35 @@ class Table:
         return f"{first}\n{''.join(titles)}{'epochs':>{CELL}}"
 
     def lines(self, row: Row) -> list[str]:
-        """A row of the table; where there is but one, its folds."""
+        """A row of the table; if it is the only one, its folds."""
         if self._about["options"]:
             values = "".join(f"{row[name]:>{CELL}.4g}" for name in self._about["options"])
-            return [values + "".join(self._cell(row, name) for name in self._shown) + _epochs(row)]
+            return [values + self._cells(row, spread=bool(self._about["folds"]))]
         folds = [
-            f"{number:>{CELL}}" + self._plain(fold) + _epochs(fold)
-            for number, fold in enumerate(row["folds"], 1)
+            f"{number:>{CELL}}{self._cells(fold)}" for number, fold in enumerate(row["folds"], 1)
         ]
         spread = {name: row.get(f"{name}_std") for name in self._shown}
-        mean = f"{'mean':>{CELL}}{self._plain(row)}{_epochs(row)}"
-        return [*folds, mean, f"{'spread':>{CELL}}{self._plain(spread)}"]
-
-    def _plain(self, row: Row) -> str:
-        return "".join(f"{_short(row.get(name)):>{self._room(name)}}" for name in self._shown)
+        return [
+            *folds,
+            f"{'mean':>{CELL}}{self._cells(row)}",
+            f"{'spread':>{CELL}}{self._cells(spread)}",
+        ]
 
     def _room(self, name: str) -> int:
         of_folds = self._about["folds"] and self._about["options"]
         return max(CELL_OF_FOLDS if of_folds else CELL, len(name) + 2)
 
-    def _cell(self, row: Row, name: str) -> str:
-        if not self._about["folds"]:
-            return f"{_short(row.get(name)):>{self._room(name)}}"
-        text = f"{_short(row.get(name))} +- {_short(row.get(f'{name}_std'), '.2g')}"
-        return f"{text:>{self._room(name)}}"
-
-
-def _epochs(row: Row) -> str:
-    return f"{row['epochs']:>{CELL}.4g}"
+    def _cells(self, row: Row, spread: bool = False) -> str:
+        """The metrics, some with their standard deviation, and the epochs."""
+        texts = {name: _short(row.get(name)) for name in self._shown}
+        if spread:
+            texts |= {k: f"{t} +- {_short(row.get(f'{k}_std'), '.2g')}" for k, t in texts.items()}
+        epochs = f"{row['epochs']:>{CELL}.4g}" if "epochs" in row else ""
+        return "".join(f"{text:>{self._room(k)}}" for k, text in texts.items()) + epochs
 
 
 def _short(value: float | None, form: str = ".5g") -> str:
     return "-" if value is None else f"{value:{form}}"
-
-
-class Silent(Watcher):
-    """For nobody, but for what went otherwise than asked."""
-
-    def note(self, text: str) -> None:
-        complain(text)
-
-    def end(self, result: Any) -> None:
-        pass
 
 
 def say(text: str, end: str = "\n") -> None:

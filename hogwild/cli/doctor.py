@@ -5,9 +5,13 @@ import json
 import os
 from typing import Any
 
+from hogwild import machine
+from hogwild.kernels.compile import cache_folder
+from hogwild.learn import fetching
+from hogwild.parallel import memory, processes
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -34,16 +38,14 @@ def run(parsed: argparse.Namespace) -> int:
         print("kernel cache   none: no folder can be written; kernels are compiled in every run")
     else:
         state = f"{cache['kernels']} kernels, {cache['bytes'] / 1e6:.1f} MB"
-        print(f"kernel cache   {cache['folder']}: {state if cache['kernels'] else 'empty as yet'}")
+        print(f"kernel cache   {cache['folder']}: {state if cache['kernels'] else 'still empty'}")
     print(f"row fetching   {_fetching_words(found['fetching'])}")
     return 0
 
 
 def _findings() -> dict[str, Any]:
-    from hogwild import machine
-    from hogwild.learn import fetching
-    from hogwild.parallel import memory, processes
-
+    folder = cache_folder()
+    files = [] if folder is None else list(folder.glob("*.kernel"))
     return {
         "cpu": machine.cpu_name(),
         "cores": {
@@ -52,14 +54,15 @@ def _findings() -> dict[str, Any]:
             "affinity": machine.affinity_cores(),
             "quota": machine.cpu_quota(),
         },
-        "memory": {
-            "limit": machine.memory_limit(),
-            "available": machine.available_memory(),
-        },
+        "memory": {"limit": machine.memory_limit(), "available": machine.available_memory()},
         "shared_memory": memory.means(),
         "workers": "processes" if processes.available() else "threads (no fork on this system)",
         "versions": machine.versions(),
-        "kernel_cache": _cache(),
+        "kernel_cache": {
+            "folder": None if folder is None else str(folder),
+            "kernels": len(files),
+            "bytes": sum(file.stat().st_size for file in files),
+        },
         "fetching": fetching.chosen().get(machine.cpu_name(), {}),
     }
 
@@ -73,15 +76,3 @@ def _fetching_words(chosen: dict[str, int]) -> str:
         for size, ahead in sorted(chosen.items(), key=lambda item: int(item[0].split()[0]))
     ]
     return "by the size of the data, " + ", ".join(by_size)
-
-
-def _cache() -> dict[str, Any]:
-    from hogwild.kernels.compile import cache_folder
-
-    folder = cache_folder()
-    files = [] if folder is None else list(folder.glob("*.kernel"))
-    return {
-        "folder": None if folder is None else str(folder),
-        "kernels": len(files),
-        "bytes": sum(file.stat().st_size for file in files),
-    }

@@ -2,15 +2,16 @@
 
 import argparse
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hogwild.cli.models import add_columns, add_model, has_factors, refuse
+from hogwild.cli.models import add_columns, add_model, refuse
 from hogwild.cli.options import base_of, plain
-
-if TYPE_CHECKING:
-    from hogwild.models.factors import FactorModel
-    from hogwild.models.linear import LinearModel
-
+from hogwild.data.files import load
+from hogwild.data.ratings_files import load_ratings
+from hogwild.learn.registry import load_model
+from hogwild.models.factors import FactorModel
+from hogwild.models.linear import LinearModel
+from hogwild.training import weighted
 
 # What is printed of what is found, by name
 TITLES = {
@@ -34,29 +35,22 @@ MISSING = {
     "auc": "rows of one class only",
     "r2": "all targets are equal",
 }
-MOST = 10  # class errors that are printed
+MOST = 10  # classes whose errors or weights are printed
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    add = parser.add_argument
     add_model(parser)
-    parser.add_argument("data", metavar="DATA", help="labelled rows, or ratings")
-    parser.add_argument(
-        "--sample-weight", metavar="FILE", help="weights of the rows of DATA: a number a line"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add("data", metavar="DATA", help="labelled rows, or ratings")
+    add("--sample-weight", metavar="FILE", help="weights of the rows of DATA: a number a line")
+    add("--json", action="store_true", help="print one JSON object")
     add_columns(parser)
 
 
 def run(parsed: argparse.Namespace) -> int:
     """Prints the objective, and the metrics of the kind of target."""
-    from hogwild.data.files import load
-    from hogwild.data.ratings_files import load_ratings
-    from hogwild.learn.registry import load_model
-    from hogwild.training import weighted
-
     model = load_model(parsed.model)
-    if has_factors(model):
+    if model.kind == FactorModel.kind:
         refuse(parsed, model, "sample_weight")
         found = model.evaluate(load_ratings(parsed.data, columns=parsed.columns))
     else:
@@ -65,14 +59,14 @@ def run(parsed: argparse.Namespace) -> int:
         found = model.evaluate(weighted(rows, parsed.sample_weight))
     if parsed.json:
         print(json.dumps(found))
-    elif has_factors(model):
+    elif model.kind == FactorModel.kind:
         _show_ratings(found, model)
     else:
         _show(found, model)
     return 0
 
 
-def _show_ratings(found: dict[str, Any], model: "FactorModel") -> None:
+def _show_ratings(found: dict[str, Any], model: FactorModel) -> None:
     print(f"ratings    {found['ratings']:,}")
     print(f"objective  {found['objective']:.6f}   ({model.loss} loss, with its penalty)")
     print(f"RMSE       {found['rmse']:.6f}")
@@ -84,18 +78,26 @@ def _show_ratings(found: dict[str, Any], model: "FactorModel") -> None:
     print(f"unknown    {found['unknown']:,}   (ratings of a user or an item not in the training)")
 
 
-def _show(found: dict[str, Any], model: "LinearModel") -> None:
+def _show(found: dict[str, Any], model: LinearModel) -> None:
     """A line for each number; lists and tables after them."""
     print(f"rows             {found['rows']:,}")
-    of_mean = ", of the members' mean" if model.kind == "votes" else ""
-    penalty = f"({model.loss} loss, {model.penalty}{of_mean})"
-    print(f"objective        {found['objective']:.6f}   {penalty}")
+    names = [plain(label) for label in model.labels]
+    weights = model.class_weights or []
+    notes = [", class weights"] * bool(weights) + [", of the members' mean"] * (
+        model.kind == "votes"
+    )
+    what = f"{model.loss} loss, {model.penalty}{''.join(notes)}"
+    print(f"objective        {found['objective']:.6f}   ({what})")
     for name, title in TITLES.items():
         if found.get(name) is not None or (name in found and name in MISSING):
             print(f"{title:<17}{_value(found, name)}")
-    names = [plain(label) for label in model.labels]
+    if weights:
+        _show_some("class weights", [f"{n} {w:.4g}" for n, w in zip(names, weights, strict=True)])
     if "class_errors" in found:
-        _show_class_errors(found["class_errors"], names)
+        errors = zip(found["class_errors"], names, strict=True)
+        ranked = sorted(errors, key=lambda pair: -(pair[0] or 0.0))
+        known = [f"{name} {100 * error:.2f} %" for error, name in ranked if error is not None]
+        _show_some("class errors", known)
     if "confusion" in found:
         _show_confusion(found["confusion"], names)
 
@@ -107,12 +109,9 @@ def _value(found: dict[str, Any], name: str) -> str:
     return f"{100 * value:.3f} %" if name in SHARES else f"{value:.6f}"
 
 
-def _show_class_errors(errors: list[float | None], names: list[str]) -> None:
-    """The errors of the classes, the largest first."""
-    ranked = sorted(zip(errors, names, strict=True), key=lambda pair: -(pair[0] or 0.0))
-    listed = [f"{name} {100 * error:.2f} %" for error, name in ranked if error is not None]
+def _show_some(title: str, listed: list[str]) -> None:
     more = f", and {len(listed) - MOST:,} more classes" if len(listed) > MOST else ""
-    print(f"{'class errors':<17}{', '.join(listed[:MOST])}{more}")
+    print(f"{title:<17}{', '.join(listed[:MOST])}{more}")
 
 
 def _show_confusion(confusion: dict[str, Any], names: list[str]) -> None:

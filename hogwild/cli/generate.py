@@ -5,28 +5,32 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from hogwild.cli.options import ARGUMENTS
+from hogwild.data.files import save
+from hogwild.data.ratings_files import format_to_write, save_ratings
+from hogwild.data.synthetic import rcv1, rcv1_classes, rcv1_numbers
+from hogwild.data.synthetic_ratings import movielens
 from hogwild.errors import OptionError
-
-
-class Option(NamedTuple):
-    """An option that one kind of data has: its default, its type, and what it means."""
-
-    default: Any
-    type: Callable[[str], Any]
-    text: str
+from hogwild.learn.targets import Classes, Counts, Numbers, SeveralLabels
+from hogwild.models.heads import HeadsModel
+from hogwild.models.linear import LinearModel
+from hogwild.paths import check_files
 
 
 class Kind(NamedTuple):
-    """A kind of data: what it is, what writes it, and the options that it alone has."""
+    """A kind of data: what it is, what writes it, and the options that it alone has.
+
+    An option has a default, a type, and a text that says what it means.
+    """
 
     text: str
     write: Callable[[argparse.Namespace], None]
-    options: dict[str, Option]
+    options: dict[str, tuple[Any, Callable[[str], Any], str]]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
     kinds = "; ".join(f"{name}: {kind.text}" for name, kind in KINDS.items())
     parser.add_argument("kind", metavar="KIND", choices=KINDS, help=kinds)
     parser.add_argument(
@@ -38,13 +42,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="[0]")
     for name, kind in KINDS.items():
         group = parser.add_argument_group(f"options of {name}")
-        for word, option in kind.options.items():
-            default = "" if option.default is None else f"[{option.default}]"
+        for word, (default, convert, text) in kind.options.items():
             group.add_argument(
                 "--" + word.replace("_", "-"),
-                type=option.type,
-                metavar=ARGUMENTS.get(option.type, "FILE"),
-                help=f"{option.text} {default}".strip(),
+                type=convert,
+                metavar=ARGUMENTS.get(convert, "FILE"),
+                help=text if default is None else f"{text} [{default}]",
             )
 
 
@@ -57,8 +60,9 @@ def run(parsed: argparse.Namespace) -> int:
 
 def _refuse_others(parsed: argparse.Namespace) -> None:
     """Refuses the options of other kinds, and fills in the defaults of this one."""
+    able = ", ".join("--" + word.replace("_", "-") for word in KINDS[parsed.kind].options)
     wrong = [
-        f"{word}: only for {name}; {parsed.kind} has {_listed(KINDS[parsed.kind])}"
+        f"{word}: only for {name}; {parsed.kind} has {able}"
         for name, kind in KINDS.items()
         for word in kind.options
         if name != parsed.kind and getattr(parsed, word) is not None
@@ -66,36 +70,14 @@ def _refuse_others(parsed: argparse.Namespace) -> None:
     if wrong:
         raise OptionError("\n".join(wrong))
     if parsed.kind == "ratings" and parsed.test is None and parsed.test_share is not None:
-        raise OptionError("test_share: it is the share of the file --test, which is missing")
-    for word, option in KINDS[parsed.kind].options.items():
+        raise OptionError("test_share: it needs --test, the file for that share")
+    for word, (default, _, _) in KINDS[parsed.kind].options.items():
         if getattr(parsed, word) is None:
-            setattr(parsed, word, option.default)
-
-
-def _listed(kind: Kind) -> str:
-    return ", ".join("--" + word.replace("_", "-") for word in kind.options)
-
-
-def _check_outputs(parsed: argparse.Namespace, *names: str) -> None:
-    """Refuses files that cannot be written, before anything is drawn."""
-    from hogwild.paths import check_apart, check_output
-
-    files = {name: getattr(parsed, name) for name in names if getattr(parsed, name) is not None}
-    for path in files.values():
-        check_output(path)
-    check_apart(files, [])
+            setattr(parsed, word, default)
 
 
 def _write_rcv1(parsed: argparse.Namespace) -> None:
-    import numpy as np
-
-    from hogwild.data.files import save
-    from hogwild.data.synthetic import rcv1, rcv1_classes, rcv1_numbers
-    from hogwild.learn.targets import Classes, Counts, Numbers, SeveralLabels
-    from hogwild.models.heads import HeadsModel
-    from hogwild.models.linear import LinearModel
-
-    _check_outputs(parsed, "output", "weights")
+    check_files({"output": parsed.output, "weights": parsed.weights})
     given = parsed.rows, parsed.columns, parsed.seed
     model: LinearModel
     if parsed.targets not in (None, "numbers", "counts"):
@@ -127,10 +109,7 @@ def _write_rcv1(parsed: argparse.Namespace) -> None:
 
 
 def _write_ratings(parsed: argparse.Namespace) -> None:
-    from hogwild.data.ratings_files import format_to_write, save_ratings
-    from hogwild.data.synthetic_ratings import movielens
-
-    _check_outputs(parsed, "output", "test")
+    check_files({"output": parsed.output, "test": parsed.test})
     files = [path for path in (parsed.output, parsed.test) if path is not None]
     for path in files:
         format_to_write(Path(path))
@@ -156,32 +135,34 @@ KINDS = {
         "text-like sparse rows",
         _write_rcv1,
         {
-            "rows": Option(200_000, int, "how many rows"),
-            "columns": Option(47_236, int, "how many columns"),
-            "first_row": Option(
+            "rows": (200_000, int, "how many rows"),
+            "columns": (47_236, int, "how many columns"),
+            "first_row": (
                 0,
                 int,
                 "begin at this row of the endless set that the seed names: for test rows that go "
                 "with training rows",
             ),
-            "classes": Option(None, int, "classes, in place of the labels -1 and 1"),
-            "labels": Option(
-                None, float, "with --classes: any number of labels a row, so many on average"
+            "classes": (None, int, "classes, in place of the labels -1 and 1"),
+            "labels": (
+                None,
+                float,
+                "with --classes: mean number of labels of a row, which then has any number",
             ),
-            "targets": Option(None, str, "numbers or counts, in place of the labels"),
-            "weights": Option(None, str, "a file for the weights behind the labels, as a model"),
+            "targets": (None, str, "numbers or counts, in place of the labels"),
+            "weights": (None, str, "a file for the weights behind the labels, as a model"),
         },
     ),
     "ratings": Kind(
         "half stars by users for items, by default as many as in MovieLens 1M",
         _write_ratings,
         {
-            "users": Option(6_040, int, "how many users"),
-            "items": Option(3_706, int, "how many items"),
-            "ratings": Option(1_000_209, int, "how many ratings, those for --test among them"),
-            "rank": Option(16, int, "factors of users and items behind the ratings"),
-            "test": Option(None, str, "a second file, for ratings to test on"),
-            "test_share": Option(0.1, float, "the share of the ratings that goes there"),
+            "users": (6_040, int, "how many users"),
+            "items": (3_706, int, "how many items"),
+            "ratings": (1_000_209, int, "how many ratings, those for --test among them"),
+            "rank": (16, int, "factors of users and items behind the ratings"),
+            "test": (None, str, "a second file, for ratings to test on"),
+            "test_share": (0.1, float, "the share of the ratings that goes there"),
         },
     ),
 }

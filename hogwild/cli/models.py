@@ -1,16 +1,14 @@
 """What commands ask of a model file: that it holds the kind of model that they are for."""
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hogwild.errors import HogwildError, OptionError
-
-if TYPE_CHECKING:
-    from hogwild.models.factors import FactorModel
+from hogwild.learn.registry import load_model
+from hogwild.models.factors import FactorModel
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """The model's file."""
     parser.add_argument("model", metavar="MODEL", help="a file that train --model wrote")
 
 
@@ -23,22 +21,15 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def factor_model(path: str, command: str) -> "FactorModel":
-    """A model of a factorisation; others are refused."""
-    from hogwild.learn.registry import load_model
-
+def factor_model(path: str, command: str) -> FactorModel:
+    """A model of ratings; other models are refused."""
     model = load_model(path)
-    if not has_factors(model):
+    if model.kind != FactorModel.kind:
         raise HogwildError(
             f"{path} holds a {model.kind} model; {command} needs factors of users and items: "
             "train them with --task mf"
         )
     return model  # type: ignore[no-any-return]
-
-
-def has_factors(model: Any) -> bool:
-    """Whether a model is that of a factorisation."""
-    return bool(model.kind == "factors")
 
 
 def refuse(parsed: argparse.Namespace, model: Any, *options: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from hogwild.config import Config, kind_of
+from hogwild.data.ratings import DUPLICATES
 
 ARGUMENTS: dict[Any, str] = {int: "N", float: "X", str: "WORD"}  # what help calls a value
 
@@ -57,8 +58,6 @@ def add_index_base(parser: argparse.ArgumentParser) -> None:
 
 def add_duplicates(parser: argparse.ArgumentParser) -> None:
     """For commands that learn from ratings."""
-    from hogwild.data.ratings import DUPLICATES
-
     parser.add_argument(
         "--duplicates",
         choices=DUPLICATES,

@@ -4,19 +4,11 @@ import argparse
 import sys
 from collections.abc import Iterable
 
-from hogwild.paths import check_apart, check_output
+from hogwild.data.atomic import writing
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
-    """The option that names a file."""
     parser.add_argument("--output", metavar="FILE", help="write here, not to standard output")
-
-
-def check(parsed: argparse.Namespace, *inputs: str | None) -> None:
-    """Refuses a file that cannot be written, or that is an input."""
-    if parsed.output:
-        check_output(parsed.output)
-        check_apart({"output": parsed.output}, list(inputs))
 
 
 def put(lines: Iterable[str], output: str | None) -> None:
@@ -26,8 +18,6 @@ def put(lines: Iterable[str], output: str | None) -> None:
             sys.stdout.write(some)
         sys.stdout.flush()
         return
-    from hogwild.data.atomic import writing
-
     with writing(output) as file:
         for some in lines:
             file.write(some.encode())

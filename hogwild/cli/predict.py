@@ -4,53 +4,50 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from hogwild.cli.models import add_columns, add_model, has_factors, refuse
+from hogwild.cli.models import add_columns, add_model, refuse
 from hogwild.cli.options import base_of, plain
-from hogwild.cli.output import add_output, check, put
+from hogwild.cli.output import add_output, put
+from hogwild.data.files import load
+from hogwild.data.ratings_files import load_ratings
 from hogwild.errors import OptionError
+from hogwild.learn.registry import load_model
+from hogwild.models.factors import FactorModel
+from hogwild.paths import check_files
 
 LINES = 100_000  # made and written at a time
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    add = parser.add_argument
     add_model(parser)
-    parser.add_argument(
+    add(
         "data",
         metavar="DATA",
         help="rows to predict, or pairs of user and item; labels and ratings in it are ignored",
     )
     add_output(parser)
-    parser.add_argument(
-        "--score", action="store_true", help="scores instead of labels or probabilities"
-    )
-    parser.add_argument(
+    add("--score", action="store_true", help="scores instead of labels or probabilities")
+    add(
         "--proba",
         action="store_true",
         help="the second label's probability instead of labels; of more labels, that of each",
     )
-    parser.add_argument(
-        "--strict", action="store_true", help="refuse pairs of unknown users or items"
-    )
+    add("--strict", action="store_true", help="refuse pairs of unknown users or items")
     add_columns(parser)
 
 
 def run(parsed: argparse.Namespace) -> int:
     """Prints a label, a score, a probability or a rating for every row or pair."""
-    from hogwild.learn.registry import load_model
-
     if parsed.score and parsed.proba:
         raise OptionError("score: choose one of --score and --proba")
-    check(parsed, parsed.model, parsed.data)
+    check_files({"output": parsed.output}, parsed.model, parsed.data)
     model = load_model(parsed.model)
-    predict = _of_pairs if has_factors(model) else _of_rows
+    predict = _of_pairs if model.kind == FactorModel.kind else _of_rows
     put(predict(model, parsed), parsed.output)
     return 0
 
 
 def _of_pairs(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
-    from hogwild.data.ratings_files import load_ratings
-
     refuse(parsed, model, "proba")
     pairs = load_ratings(parsed.data, columns=parsed.columns, values=False)
     predict = model.decision_function if parsed.score else model.predict
@@ -58,8 +55,6 @@ def _of_pairs(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
 
 
 def _of_rows(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
-    from hogwild.data.files import load
-
     refuse(parsed, model, "strict", "columns")
     rows = load(parsed.data, index_base=base_of(model), labels=False)
     if parsed.proba:

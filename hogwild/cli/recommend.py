@@ -3,55 +3,48 @@
 import argparse
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hogwild.cli.models import add_columns, add_model, factor_model
-from hogwild.cli.output import add_output, check, put
+from hogwild.cli.output import add_output, put
+from hogwild.data.ids import Ids
+from hogwild.data.ratings_files import load_ratings
 from hogwild.errors import OptionError
-
-if TYPE_CHECKING:
-    from hogwild.data.ids import Ids
-    from hogwild.models.factors import FactorModel
+from hogwild.models.factors import FactorModel
+from hogwild.paths import check_files
 
 USERS = 4096  # recommended to at a time
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    add = parser.add_argument
     add_model(parser)
-    parser.add_argument(
-        "--user", action="append", metavar="ID", help="recommend to this user (and others so named)"
-    )
-    parser.add_argument("--all-users", action="store_true", help="recommend to all of the model's")
+    add("--user", action="append", metavar="ID", help="recommend for this user (may be repeated)")
+    add("--all-users", action="store_true", help="recommend for every user")
     add_number(parser)
-    parser.add_argument(
-        "--exclude-seen", metavar="FILE", help="ratings whose items are not recommended again"
-    )
+    add("--exclude-seen", metavar="FILE", help="leave out items that users rated in this file")
     add_columns(parser)
     add_output(parser)
-    parser.add_argument("--json", action="store_true", help="a JSON object a line for each user")
+    add("--json", action="store_true", help="a JSON object a line for each user")
 
 
 def add_number(parser: argparse.ArgumentParser) -> None:
-    """How many to show."""
     parser.add_argument("-n", "--n", type=int, default=10, metavar="N", help="how many [10]")
 
 
 def run(parsed: argparse.Namespace) -> int:
     """Prints user, item and score for each user's best items, with tabs between."""
     if bool(parsed.user) == parsed.all_users:
-        raise OptionError("user: name users with --user ID, or take --all-users")
+        raise OptionError("user: give --user ID or --all-users")
     if parsed.columns and not parsed.exclude_seen:
-        raise OptionError("columns: they are those of --exclude-seen, which is missing")
-    check(parsed, parsed.model, parsed.exclude_seen)
+        raise OptionError("columns: it needs --exclude-seen, the file that they are in")
+    check_files({"output": parsed.output}, parsed.model, parsed.exclude_seen)
     model = factor_model(parsed.model, "recommend")
     put(_recommended(model, parsed), parsed.output)
     return 0
 
 
-def _recommended(model: "FactorModel", parsed: argparse.Namespace) -> Iterator[str]:
-    from hogwild.data.ratings_files import load_ratings
-
+def _recommended(model: FactorModel, parsed: argparse.Namespace) -> Iterator[str]:
     file = parsed.exclude_seen
     seen = load_ratings(file, columns=parsed.columns, values=False) if file else None
     count = len(model.user_ids if parsed.all_users else parsed.user)
@@ -65,7 +58,7 @@ def _recommended(model: "FactorModel", parsed: argparse.Namespace) -> Iterator[s
 
 
 def written(
-    asked: Any, ids: "Ids", found: tuple[Any, Any], names: tuple[str, str, str], as_json: bool
+    asked: Any, ids: Ids, found: tuple[Any, Any], names: tuple[str, str, str], as_json: bool
 ) -> Iterator[str]:
     """Lines for each id that was asked about: other ids and what they score."""
     role, *columns = names

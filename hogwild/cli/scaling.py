@@ -3,22 +3,24 @@
 import argparse
 import dataclasses
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hogwild.cli.models import add_columns
 from hogwild.cli.options import add_config, add_duplicates, add_index_base, index_base
 from hogwild.config import Config
+from hogwild.data.ratings import Ratings
+from hogwild.data.rows import Rows
 from hogwild.scaling.plan import DECIDED, REPEATS, STRATEGIES, TARGET, Plan
-
-if TYPE_CHECKING:
-    from hogwild.data.ratings import Ratings
-    from hogwild.data.rows import Rows
+from hogwild.scaling.record import check_outputs, write
+from hogwild.scaling.report import Report
+from hogwild.scaling.study import study
+from hogwild.scaling.terminal import progress, shown
+from hogwild.training import load_data
 
 OUT = "scaling"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
     about = "rows: svmlight text or .npz; with --task mf ratings, as for train"
     parser.add_argument("data", metavar="DATA", help=about)
     add_study(parser)
@@ -49,9 +51,6 @@ def run(parsed: argparse.Namespace) -> int:
     given = {name: getattr(parsed, name) for name in fields if name not in DECIDED}
     changed = {name: value for name, value in given.items() if value != fields[name]}
     plan = planned(parsed, {"task": parsed.task} | changed)
-    from hogwild.scaling.record import check_outputs
-    from hogwild.training import load_data
-
     check_outputs(parsed.out, parsed.data)
     how = index_base(parsed), parsed.columns, parsed.duplicates
     print(measured(load_data(parsed.data, parsed.task, *how), plan, parsed.out), flush=True)
@@ -64,13 +63,8 @@ def planned(parsed: argparse.Namespace, options: dict[str, Any]) -> Plan:
     return plan(target=parsed.target, optimum=parsed.optimum, own_baseline=parsed.own_baseline)
 
 
-def measured(data: "Rows | Ratings", plan: Plan, out: Any) -> str:
+def measured(data: Rows | Ratings, plan: Plan, out: Any) -> str:
     """Runs a study and writes its files; returns what to print."""
-    from hogwild.scaling.record import write
-    from hogwild.scaling.report import Report
-    from hogwild.scaling.study import study
-    from hogwild.scaling.terminal import progress, shown
-
     with progress() as tell:
         report = Report.of(study(data, plan, tell))
     return f"{shown(report)}\n\nsaved: {' and '.join(write(report, out))}"

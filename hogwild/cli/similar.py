@@ -4,17 +4,17 @@ import argparse
 from typing import Any
 
 from hogwild.cli.models import add_model, factor_model
-from hogwild.cli.output import add_output, check, put
+from hogwild.cli.output import add_output, put
 from hogwild.cli.recommend import add_number, written
 from hogwild.errors import OptionError
+from hogwild.paths import check_files
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
     add_model(parser)
     for role in ("item", "user"):
         parser.add_argument(
-            f"--{role}", action="append", metavar="ID", help=f"what is like this {role}"
+            f"--{role}", action="append", metavar="ID", help=f"find what is similar to this {role}"
         )
     add_number(parser)
     add_output(parser)
@@ -25,7 +25,7 @@ def run(parsed: argparse.Namespace) -> int:
     """Prints an id, another one like it, and the cosine between them, with tabs between."""
     if bool(parsed.item) == bool(parsed.user):
         raise OptionError("item: name items with --item ID, or users with --user ID")
-    check(parsed, parsed.model)
+    check_files({"output": parsed.output}, parsed.model)
     model = factor_model(parsed.model, "similar")
     alike: Any
     if parsed.item:

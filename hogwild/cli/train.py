@@ -1,7 +1,6 @@
 """`hogwild train`."""
 
 import argparse
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -17,45 +16,42 @@ from hogwild.cli.options import (
 from hogwild.cli.streams import complain
 from hogwild.coordinator import Result
 from hogwild.errors import OptionError
-from hogwild.paths import check_apart, check_output
+from hogwild.paths import check_files
 from hogwild.selection import check_options, is_search, search
 from hogwild.training import train
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "data",
         metavar="DATA",
         help="rows: svmlight text or .npz; with --task mf ratings: .csv, .tsv, .dat (a::b::c), "
         ".npz or .mtx; text also as .gz or .bz2",
     )
-    parser.add_argument("--test", metavar="FILE", help="rows or ratings to report the error on")
-    parser.add_argument(
+    add("--test", metavar="FILE", help="rows or ratings to report the error of")
+    add(
         "--validate",
         metavar="FILE",
-        help="rows to learn nothing from: stop when they are no longer predicted better, and take "
+        help="rows that are not learned from: stop when their loss no longer decreases, and return "
         "the best epoch",
     )
-    parser.add_argument(
+    add(
         "--folds",
         type=_whole,
         metavar="N",
-        help="judge by cross-validation with so many folds; then train on all rows",
+        help="number of folds to cross-validate with, before training on all rows",
     )
-    parser.add_argument(
+    add(
         "--metric",
         metavar="NAME",
-        help="what to judge by, with --folds or several values of an option: loss, error, auc, ... "
-        "[loss]",
+        help="what to compare by, with --folds or several values: loss, error, auc, ... [loss]",
     )
-    parser.add_argument(
-        "--sample-weight", metavar="FILE", help="weights of the rows of DATA: a number a line"
-    )
-    parser.add_argument("--model", metavar="OUT", help="where to save the model")
-    parser.add_argument("--trace", metavar="FILE", help="where to save the record, as JSON lines")
-    parser.add_argument("--json", action="store_true", help="print the record, as JSON lines")
-    parser.add_argument("--quiet", action="store_true", help="print nothing but problems")
+    add("--sample-weight", metavar="FILE", help="weights of the rows of DATA: a number a line")
+    add("--model", metavar="OUT", help="where to save the model")
+    add("--trace", metavar="FILE", help="where to save the record, as JSON lines")
+    add("--json", action="store_true", help="print the record, as JSON lines")
+    add("--quiet", action="store_true", help="print nothing but problems")
     add_index_base(parser)
     add_columns(parser)
     add_duplicates(parser)
@@ -63,7 +59,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Trains; says how it goes."""
     _check(parsed)
     options = config_options(parsed)
     display = Json() if parsed.json else Silent() if parsed.quiet else Lines()
@@ -100,15 +95,13 @@ def _whole(text: str) -> int | str:
 def _check(parsed: argparse.Namespace) -> None:
     """All that is wrong with the call, before any file is read."""
     problems: list[str] = []
-    options = config_options(parsed)
-    named = {"model": parsed.model, "trace": parsed.trace}
-    checks: list[Callable[[], object]] = [
-        partial(check_options, options, parsed.folds, parsed.validate is not None, parsed.metric),
-        *(partial(check_output, path) for path in named.values() if path),
-        partial(
-            check_apart, named, [parsed.data, parsed.test, parsed.validate, parsed.sample_weight]
-        ),
-    ]
+    options, validate = config_options(parsed), parsed.validate is not None
+    outputs = {"model": parsed.model, "trace": parsed.trace}
+    inputs = parsed.data, parsed.test, parsed.validate, parsed.sample_weight
+    checks = (
+        partial(check_options, options, parsed.folds, validate, parsed.metric),
+        partial(check_files, outputs, *inputs),
+    )
     for check in checks:
         try:
             check()

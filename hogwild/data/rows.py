@@ -2,7 +2,7 @@
 
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,6 @@ from hogwild.errors import DataError
 from hogwild.fingerprints import first_bad_value
 from hogwild.kernels.rows import gather_rows
 from hogwild.threads import in_shares
-
-if TYPE_CHECKING:
-    from hogwild.data.statistics import Frequency
 
 PAGE = 1024  # 4-byte numbers, in the smallest pages of memory
 MOST_COLUMNS = 2**32
@@ -167,13 +164,6 @@ class Rows:
             )
         return checked_labels(_different(self.y, self.name))
 
-    @cached_property
-    def frequency(self) -> "Frequency":
-        """Which columns are frequent; see `hogwild.data.statistics.frequency`."""
-        from hogwild.data.statistics import frequency
-
-        return frequency(self)
-
     def targets(self, labels: Labels | None = None) -> npt.NDArray[np.float32]:
         """The labels as float32 -1 and +1, by this data's own two labels or by a model's."""
         negative, positive = self.labels if labels is None else labels
@@ -238,8 +228,7 @@ class Rows:
         Nothing of them is copied, so there is no matrix of them: see `take`.
         """
         rows = copy(self)
-        for found in ("labels", "frequency"):
-            rows.__dict__.pop(found, None)
+        rows.__dict__.pop("labels", None)
         rows._indptr = None
         rows.begins = as_frozen(self.begins[numbers], np.uint64)
         rows.ends = as_frozen(self.ends[numbers], np.uint64)

@@ -1,5 +1,6 @@
 """`HogwildClassifier`: a linear classifier for scikit-learn."""
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ def _gives_probabilities(classifier: Any) -> bool:
     return True
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class HogwildClassifier(ClassifierMixin, LinearEstimator):
     """Linear classifier trained by stochastic gradient descent on several cores.
 
@@ -52,8 +54,8 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         n_jobs: worker processes; None for one, -1 to choose their number automatically.
         random_state: seed of the order of the rows. With one worker, a seed gives the same bytes.
         class_weight: a weight for each class, or "balanced".
-        warm_start: `fit` goes on from the model that was learned before.
-        early_stopping: hold out some rows, stop when they are no longer predicted better, and take
+        warm_start: `fit` continues with the model of the last `fit`.
+        early_stopping: hold out some rows, stop when their loss no longer decreases, and return
             the best epoch.
         validation_fraction: share of the rows to hold out.
         n_iter_no_change: epochs in a row without progress after which training stops.
@@ -71,50 +73,10 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         model_: the `hogwild.LinearModel`.
     """
 
-    def __init__(
-        self,
-        loss: str = "hinge",
-        *,
-        alpha: float | None = None,
-        penalty: str | None = "l2",
-        l1_ratio: float = 0.15,
-        max_iter: int = 20,
-        tol: float | None = 1e-3,
-        fit_intercept: bool = True,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        schedule: str | None = None,
-        eta0: float | None = None,
-        average: bool = True,
-        strategy: str = "auto",
-        merge: str = "mean",
-        backend: str = "process",
-        class_weight: Any = None,
-        warm_start: bool = False,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 2,
-    ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.max_iter = max_iter
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.schedule = schedule
-        self.eta0 = eta0
-        self.average = average
-        self.strategy = strategy
-        self.merge = merge
-        self.backend = backend
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
+    loss: str = field(default="hinge", kw_only=False)
+    alpha: float | None = None
+    merge: str = "mean"
+    class_weight: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "HogwildClassifier":
         """Trains on X and its labels y."""
@@ -132,7 +94,12 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         given = None if classes is None else np.unique(np.asarray(classes))
         several = isinstance(rows.y, LabelSets)
         if new:
-            self.classes_ = _checked(_labels_of(rows) if given is None else given, several)
+            self.classes_ = _labels_of(rows) if given is None else given
+            if len(self.classes_) < 2 and not several:
+                raise DataError(
+                    "there must be two classes or more, not one class: "
+                    f"{self.classes_.tolist()}; give rows of another class, too"
+                )
         elif several != self._labels_are_several:
             has, had = ("several labels", "one") if several else ("one label", "several")
             raise ValueError(f"y: {has} a row, but the model was trained for {had}")
@@ -216,12 +183,3 @@ def _labels_of(rows: Rows) -> npt.NDArray[Any]:
         check_classification_targets(rows.y)
         return np.unique(rows.y)
     return np.array(found, dtype=rows.y.dtype)
-
-
-def _checked(classes: npt.NDArray[Any], several: bool) -> npt.NDArray[Any]:
-    if len(classes) < 2 and not several:
-        raise DataError(
-            f"there must be two classes or more, not one class: {classes.tolist()}; give rows of "
-            "another class, too"
-        )
-    return classes

@@ -1,5 +1,6 @@
-"""Matrix factorisation in scikit-learn's manner: `MatrixFactorization`."""
+"""Matrix factorization with scikit-learn's interface: `MatrixFactorization`."""
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,77 +22,57 @@ Floats = npt.NDArray[np.float32]
 Ranking = tuple[npt.NDArray[Any], Floats]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MatrixFactorization(BaseEstimator):
     """Factors of users and items, learned from ratings by stochastic gradient descent.
 
-    Wherever ratings are taken, these are `hogwild.Ratings`, or what they are made from: users,
-    items and values, or a scipy sparse matrix of users by items whose stored entries are ratings.
+    Methods take `hogwild.Ratings` or their parts: users, items and values, or a scipy sparse matrix
+    of users by items whose stored entries are ratings.
 
     Args:
         rank: factors of a user and of an item.
-        l2, bias_l2, l1: weights of the penalties; None for what suits the ratings.
+        l2, bias_l2, l1: weights of the penalties; None: chosen from the ratings.
         loss: squared, absolute, logistic (for values 0 and 1), kl (for counts).
         biases: learn a bias of each user and each item; None: unless the loss is kl.
         epochs: passes over the ratings, at most.
         tol: stop when two epochs in a row each lower the objective by less than this share of it;
-            None to do all of `epochs`.
-        eta0: the first rate; None to choose it by the size of the ratings.
-        weighted: count the penalty of a user or an item once for each of its ratings.
+            None: never.
+        eta0: the first learning rate; None: chosen from the size of the ratings.
+        weighted: count the penalty of a user or an item once for each rating.
         nonnegative: no factor below 0.
         schedule, strategy, backend: as in `hogwild.Config`.
-        early_stopping: hold out this share of the ratings, and stop when they are no longer
-            predicted better.
-        n_jobs: worker processes; None (or -1) for as many as pay.
-        random_state: seed of all that is random.
+        early_stopping: hold out this share of the ratings, and stop when their error no longer
+            decreases.
+        n_jobs: worker processes; None or -1: chosen automatically.
+        random_state: seed of all random choices.
 
     Attributes:
         model_: the `hogwild.FactorModel`.
         user_factors_, item_factors_: of shape (users, rank) and (items, rank), float32.
         user_biases_, item_biases_: one float32 each.
-        mean_: what scores are counted from.
-        user_ids_, item_ids_: what the rows stand for.
+        mean_: the mean, to which biases and products of factors are added.
+        user_ids_, item_ids_: the ids of the rows of the factors.
         n_iter_: epochs done.
         history_: a dict for every epoch.
     """
 
-    def __init__(
-        self,
-        rank: int = 32,
-        *,
-        l2: float | None = None,
-        loss: str = "squared",
-        biases: bool | None = None,
-        epochs: int = 20,
-        tol: float | None = 1e-3,
-        eta0: float | None = None,
-        l1: float = 0.0,
-        bias_l2: float | None = None,
-        weighted: bool = True,
-        nonnegative: bool = False,
-        schedule: str | None = None,
-        strategy: str = "auto",
-        backend: str = "process",
-        early_stopping: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.rank = rank
-        self.l2 = l2
-        self.loss = loss
-        self.biases = biases
-        self.epochs = epochs
-        self.tol = tol
-        self.eta0 = eta0
-        self.l1 = l1
-        self.bias_l2 = bias_l2
-        self.weighted = weighted
-        self.nonnegative = nonnegative
-        self.schedule = schedule
-        self.strategy = strategy
-        self.backend = backend
-        self.early_stopping = early_stopping
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    rank: int = field(default=32, kw_only=False)
+    l2: float | None = None
+    loss: str = "squared"
+    biases: bool | None = None
+    epochs: int = 20
+    tol: float | None = 1e-3
+    eta0: float | None = None
+    l1: float = 0.0
+    bias_l2: float | None = None
+    weighted: bool = True
+    nonnegative: bool = False
+    schedule: str | None = None
+    strategy: str = "auto"
+    backend: str = "process"
+    early_stopping: float | None = None
+    n_jobs: int | None = None
+    random_state: Any = 0
 
     def fit(self, users: Any, items: Any = None, values: Any = None) -> "MatrixFactorization":
         """Trains on ratings, from the beginning."""
@@ -102,9 +83,9 @@ class MatrixFactorization(BaseEstimator):
     def partial_fit(
         self, users: Any, items: Any = None, values: Any = None
     ) -> "MatrixFactorization":
-        """Goes on training, on these ratings alone; users and items that are new are added.
+        """Continues training for `epochs` passes over these ratings. The first call is `fit`.
 
-        `epochs` says how often they are gone through. The first call is `fit`.
+        New users and items are added.
         """
         if not hasattr(self, "model_"):
             return self.fit(users, items, values)
@@ -115,9 +96,10 @@ class MatrixFactorization(BaseEstimator):
         )
         for side, known, given in sides:
             if known.are_text != given.are_text and len(given):
+                had, has = ("text" if ids.are_text else "numbers" for ids in (known, given))
                 raise DataError(
-                    f"the ids of the {side} are {_kind(known)} in the model and {_kind(given)} in "
-                    f"{ratings.name}: give them in the same way"
+                    f"the ids of the {side} are {had} in the model and {has} in {ratings.name}: "
+                    "give the same kind"
                 )
         user_ids = model.user_ids.joined(ratings.user_ids)
         item_ids = model.item_ids.joined(ratings.item_ids)
@@ -135,12 +117,8 @@ class MatrixFactorization(BaseEstimator):
         options["workers"] = None if self.n_jobs is None else workers_of(self.n_jobs)
         options["seed"] = seed_from(self.random_state)
         options["tol"] = tol_of(self.tol)
-        for name in NAMES.values():
-            del options[name]
-        result = named_as_in(
-            lambda: train(ratings, start=start, task="mf", **options),
-            NAMES,
-        )
+        del options["n_jobs"], options["random_state"]
+        result = named_as_in(lambda: train(ratings, start=start, task="mf", **options), NAMES)
         model: FactorModel = result.model
         self.model_ = model
         self.user_factors_, self.item_factors_ = model.user_factors, model.item_factors
@@ -203,7 +181,3 @@ def _joined(before: Ratings, after: Ratings) -> Ratings:
     users = np.concatenate([before.users, after.users])
     items = np.concatenate([before.items, after.items])
     return Ratings.from_codes(users, items, None, after.user_ids, after.item_ids, name=after.name)
-
-
-def _kind(ids: Ids) -> str:
-    return "text" if ids.are_text else "numbers"

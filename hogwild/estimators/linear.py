@@ -2,7 +2,8 @@
 
 import warnings
 from abc import abstractmethod
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -17,11 +18,30 @@ from hogwild.trace import Row
 from hogwild.training import train
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LinearEstimator(BaseEstimator):
-    """A linear model: learns, and scores rows."""
+    """A linear model: learns, and scores rows. Fields are the parameters that scikit-learn sees."""
 
-    warm_start: bool
-    y_numeric = False  # whether y must be numbers
+    loss: str = field(kw_only=False)
+    alpha: float | None = 1e-4
+    penalty: str | None = "l2"
+    l1_ratio: float = 0.15
+    max_iter: int = 20
+    tol: float | None = 1e-3
+    fit_intercept: bool = True
+    n_jobs: int | None = None
+    random_state: Any = None
+    schedule: str | None = None
+    eta0: float | None = None
+    average: bool = True
+    strategy: str = "auto"
+    backend: str = "process"
+    warm_start: bool = False
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 2
+
+    y_numeric: ClassVar[bool] = False  # whether y must be numbers
 
     def _is_new(self, goes_on: bool) -> bool:
         """Whether training begins from nothing, given whether it would go on from a model."""

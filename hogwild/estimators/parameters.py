@@ -8,7 +8,6 @@ import numpy as np
 
 from hogwild.config import DEFAULTS
 from hogwild.errors import OptionError
-from hogwild.learn.losses import LOSSES
 from hogwild.machine import usable_cores
 
 # scikit-learn's names of some losses
@@ -111,9 +110,3 @@ def named_as_in(call: Callable[[], Any], names: dict[str, str]) -> Any:
             name, colon, rest = line.partition(":")
             lines[number] = names.get(name, name) + colon + rest
         raise OptionError("\n".join(lines)) from None
-
-
-def own_parameter(loss: str) -> str | None:
-    """The parameter that only some losses have, such as epsilon, if this one has it."""
-    known = LOSSES.get(loss)
-    return known.parameter.option if known and known.parameter else None

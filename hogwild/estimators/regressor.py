@@ -1,15 +1,18 @@
 """`HogwildRegressor`: a linear regression for scikit-learn."""
 
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
 from hogwild.estimators.linear import LinearEstimator
-from hogwild.estimators.parameters import loss_of, own_parameter
+from hogwild.estimators.parameters import loss_of
+from hogwild.learn.losses import LOSSES
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class HogwildRegressor(RegressorMixin, LinearEstimator):
     """Linear regression trained by stochastic gradient descent on several cores.
 
@@ -26,52 +29,11 @@ class HogwildRegressor(RegressorMixin, LinearEstimator):
     (features,) of `coef_`.
     """
 
-    y_numeric = True
+    loss: str = field(default="squared_error", kw_only=False)
+    epsilon: float = 0.1
+    quantile: float = 0.5
 
-    def __init__(
-        self,
-        loss: str = "squared_error",
-        *,
-        alpha: float = 1e-4,
-        penalty: str | None = "l2",
-        l1_ratio: float = 0.15,
-        epsilon: float = 0.1,
-        quantile: float = 0.5,
-        max_iter: int = 20,
-        tol: float | None = 1e-3,
-        fit_intercept: bool = True,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        schedule: str | None = None,
-        eta0: float | None = None,
-        average: bool = True,
-        strategy: str = "auto",
-        backend: str = "process",
-        warm_start: bool = False,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 2,
-    ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.epsilon = epsilon
-        self.quantile = quantile
-        self.max_iter = max_iter
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.schedule = schedule
-        self.eta0 = eta0
-        self.average = average
-        self.strategy = strategy
-        self.backend = backend
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
+    y_numeric: ClassVar[bool] = True
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "HogwildRegressor":
         """Trains on X and its targets y."""
@@ -84,8 +46,9 @@ class HogwildRegressor(RegressorMixin, LinearEstimator):
     def _fit(
         self, X: Any, y: Any, sample_weight: Any, new: bool, epochs: int
     ) -> "HogwildRegressor":
-        name = own_parameter(loss_of(self))  # the others do not matter to this loss
-        own = {name: getattr(self, name)} if name else {}
+        loss = LOSSES.get(loss_of(self))
+        names = [loss.parameter.option] if loss and loss.parameter else []
+        own = {name: getattr(self, name) for name in names}  # others do not matter to the loss
         self._train(self._rows(X, y, sample_weight, new), new, epochs, task="regression", **own)
         return self
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from hogwild.config import VOTE, Config
 from hogwild.data.components import parts_apart
 from hogwild.data.rows import Labels, Rows
-from hogwild.data.statistics import Frequency, largest_columns, sharing
+from hogwild.data.statistics import Frequency, frequency, largest_columns, sharing
 from hogwild.errors import DataError, OptionError
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.evaluate import absolute_sum, scores, squared_norm
@@ -28,7 +28,7 @@ from hogwild.learn.losses import LOSSES, SIGNS
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.problem import Arrays, Now, RowProblem, Share, Shown, Sums
 from hogwild.learn.sample import FEW_COLUMNS, Options, Sample
-from hogwild.learn.sets import Set, class_weights, hold_out
+from hogwild.learn.sets import Set, class_weights, hold_out, row_weights
 from hogwild.learn.solver import Traits
 from hogwild.learn.solvers import solver_for
 from hogwild.learn.targets import target_for
@@ -94,11 +94,13 @@ class LinearProblem(RowProblem):
         self.notes: list[str] = []
         self._given = rows
         self._sample: Sample | None = None
-        self._sets = {"train": Set.of(rows, self.target, class_weights(config, rows, self.target))}
+        by_label = self._class_weights = class_weights(config, rows, self.target)
+        factors = row_weights(by_label, rows, self.target)
+        self._sets = {"train": Set.of(rows, self.target, factors)}
         if validate is not None:
             judged = self._narrowed(validate)
-            weights = class_weights(config, judged, self.target)
-            self._sets[HELD_OUT] = Set.of(judged, self.target, weights)
+            factors = row_weights(by_label, judged, self.target)
+            self._sets[HELD_OUT] = Set.of(judged, self.target, factors)
             self.judge = f"{HELD_OUT}_loss"
         if test is not None:
             self._sets["test"] = Set.of(self._narrowed(test), self.target)
@@ -164,6 +166,11 @@ class LinearProblem(RowProblem):
             self.target.summary + f"{self.config.loss_name} loss, {self._penalty}"
             f"{', errors of the vote, objective of the mean' if self.votes else ''}",
         ]
+
+    def chosen(self) -> dict[str, Any]:
+        """The weight of each label, where classes have weights."""
+        by_label = self._class_weights
+        return {} if by_label is None else {"class_weights": by_label.tolist()}
 
     @property
     def model_bytes(self) -> int:
@@ -462,7 +469,7 @@ class LinearProblem(RowProblem):
     @cached_property
     def frequency(self) -> Frequency:
         """The columns that some rows hold, the most frequent first."""
-        return self._given.frequency
+        return frequency(self._given)
 
     def add_snapshot(
         self,

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from hogwild.kernels.compile import inline, one_of
 from hogwild.kernels.exponential import exp, log1p
 
@@ -276,8 +278,6 @@ def _clipped(score: Any) -> Any:
 
 
 def _exponential(score: Any) -> Any:
-    import numpy as np
-
     return np.exp(score)
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hogwild.loops.strategies import AUTO, STRATEGIES
+
 if TYPE_CHECKING:
     from hogwild.config import Config
 
@@ -29,15 +31,11 @@ def _given(option: str) -> Test:
 
 
 def _deterministic(config: "Config") -> bool:
-    from hogwild.loops.strategies import AUTO, STRATEGIES
-
     return config.strategy == AUTO or STRATEGIES[config.strategy].deterministic
 
 
 def _averages(config: "Config") -> bool:
-    from hogwild.loops.strategies import AUTO, STRATEGIES
-
-    return config.strategy != AUTO and STRATEGIES[config.strategy].averages
+    return STRATEGIES[config.strategy].averages
 
 
 def _has_parameter(option: str) -> Test:
@@ -46,12 +44,6 @@ def _has_parameter(option: str) -> Test:
         return own is not None and own.option == option
 
     return has
-
-
-def _has_classes(config: "Config") -> bool:
-    from hogwild.config import TASKS
-
-    return not {"numbers", "counts"}.intersection(TASKS[config.task].kinds)
 
 
 NEEDS = (
@@ -127,7 +119,7 @@ NEEDS = (
     Need(
         "class_weight",
         _given("class_weight"),
-        _has_classes,
+        lambda config: not {"numbers", "counts"}.intersection(config.kinds),
         "a task with classes: svm or logistic",
     ),
     Need(

@@ -73,48 +73,36 @@ def strata(rows: Rows, target: Target) -> npt.NDArray[Any] | None:
 
 
 def class_weights(config: Config, rows: Rows, target: Target) -> npt.NDArray[np.float64] | None:
-    """For each row, the weight of its class, where classes have weights."""
+    """The weight of each label of the target, where classes have weights."""
     wanted = config.class_weight
     if wanted is None:
         return None
-    assert rows.y is not None
-    if isinstance(rows.y, LabelSets):
-        return _label_weights(wanted, rows, rows.y, target)
-    if wanted == "balanced":
-        sizes = _sizes(rows, target)
-        by_label = {
-            label: sizes.sum() / (len(sizes) * size) if size else 0.0
-            for label, size in zip(target.labels, sizes, strict=True)
-        }
-    else:
-        by_label = _given(wanted, target.labels)
-    factors = np.ones(len(rows))
-    for label, factor in by_label.items():
-        factors[rows.y == label] = factor
-    return factors
-
-
-def _label_weights(
-    wanted: Any, rows: Rows, sets: LabelSets, target: Target
-) -> npt.NDArray[np.float64]:
-    """For each row, the mean weight of its labels; 1 where it has none."""
-    numbers = sets.numbered(target.labels, rows.name)
-    if wanted == "balanced":
-        weights = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
-        sizes = np.bincount(numbers, weights[sets.rows], len(target.labels))
-        of_label = sizes.sum() / (len(sizes) * np.maximum(sizes, np.finfo(float).tiny))
-    else:
+    if wanted != "balanced":
         given = _given(wanted, target.labels)
-        of_label = np.array([given.get(label, 1.0) for label in target.labels])
-    counts = np.bincount(sets.rows, minlength=len(rows))
-    sums = np.bincount(sets.rows, of_label[numbers], len(rows))
-    return np.where(counts > 0, sums / np.maximum(counts, 1), 1.0)
-
-
-def _sizes(rows: Rows, target: Target) -> npt.NDArray[np.float64]:
-    """The sum of the weights of each class."""
+        return np.array([given.get(label, 1.0) for label in target.labels])
     weights = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
-    return np.array([weights[rows.y == label].sum(dtype=np.float64) for label in target.labels])
+    if isinstance(rows.y, LabelSets):
+        numbers = rows.y.numbered(target.labels, rows.name)
+        sizes = np.bincount(numbers, weights[rows.y.rows], len(target.labels))
+    else:
+        sizes = np.array([weights[rows.y == k].sum(dtype=np.float64) for k in target.labels])
+    balanced = sizes.sum() / (len(sizes) * np.maximum(sizes, np.finfo(float).tiny))
+    return np.where(sizes > 0, balanced, 0.0)
+
+
+def row_weights(by_label: Any, rows: Rows, target: Target) -> npt.NDArray[np.float64] | None:
+    """For each row the weight of its label, or the mean of its labels; 1 where it has none."""
+    if by_label is None:
+        return None
+    factors = np.ones(len(rows))
+    if isinstance(rows.y, LabelSets):
+        numbers = rows.y.numbered(target.labels, rows.name)
+        counts = np.bincount(rows.y.rows, minlength=len(rows))
+        sums = np.bincount(rows.y.rows, np.asarray(by_label)[numbers], len(rows))
+        return np.divide(sums, counts, out=factors, where=counts > 0)
+    for label, weight in zip(target.labels, by_label, strict=True):
+        factors[rows.y == label] = weight
+    return factors
 
 
 def _given(wanted: Any, labels: tuple[Any, ...]) -> dict[Any, float]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.config import TASKS, Config
+from hogwild.config import Config
 from hogwild.data.labels import LabelSets
 from hogwild.data.rows import Labels, Rows, checked_labels
 from hogwild.errors import DataError
@@ -226,7 +226,7 @@ def _sets(rows: Rows) -> LabelSets:
 
 def target_for(config: Config, rows: Rows, labels: Labels | None) -> Target:
     """The kind of target that the task, the loss and the labels call for."""
-    kinds = set(TASKS[config.task].kinds) & {*LOSSES[config.loss_name].kinds, CLASSES}
+    kinds = set(config.kinds) & {*LOSSES[config.loss_name].kinds, CLASSES}
     if CLASSES not in kinds:
         return Counts() if LOSSES[config.loss_name].kinds == (COUNTS,) else Numbers()
     known = tuple(labels or rows.labels)

@@ -13,7 +13,7 @@ from hogwild.kernels import evaluate as kernels
 from hogwild.kernels.views import Span, view
 from hogwild.learn.losses import LOSSES
 from hogwild.learn.penalties import Penalty
-from hogwild.learn.sets import Set
+from hogwild.learn.sets import Set, row_weights
 from hogwild.learn.targets import Target, TwoClasses, target_from
 from hogwild.paths import PathLike
 
@@ -71,6 +71,12 @@ class LinearModel:
         """The penalty that it was trained with."""
         return Penalty.of(self.about.get("options", {}))
 
+    @property
+    def class_weights(self) -> list[float] | None:
+        """The weight of each label in the training, if classes had weights."""
+        weights: list[float] | None = self.about.get("options", {}).get("class_weights")
+        return weights
+
     def __repr__(self) -> str:
         labels = f", labels {self.labels}" if self.labels else ""
         return f"<LinearModel {self.loss}, {len(self.weights):,} columns{labels}>"
@@ -105,13 +111,20 @@ class LinearModel:
         return odds
 
     def evaluate(self, X: Any, y: Any = None) -> dict[str, Any]:
-        """Objective, mean loss, and the metrics of the kind of target, on labelled rows."""
+        """Objective, mean loss, and the metrics of the kind of target, on labelled rows.
+
+        The objective and the loss use the class weights of the training; the metrics do not.
+        """
         rows = X if isinstance(X, Rows) and y is None else Rows(X, y)
+        return self.measured(rows, row_weights(self.class_weights, rows, self.target))
+
+    def measured(self, rows: Rows, factors: npt.NDArray[np.float64] | None) -> dict[str, Any]:
+        """What `evaluate` says, where the losses of the rows are multiplied by these factors."""
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to evaluate on")
         scores = self.decision_function(rows)
         known = rows.narrowed(self.columns) if rows.columns > self.columns else rows
-        data = Set.of(known, self.target)
+        data = Set.of(known, self.target, factors)
         loss, penalty = self._losses(data)
         mean = loss / data.weight
         objective = penalty + mean

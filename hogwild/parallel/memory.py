@@ -26,8 +26,10 @@ Wanted = dict[str, tuple[int, Any]]  # length and type, by name
 
 def shared_arrays(wanted: Wanted) -> Arrays:
     """Zeroed arrays in memory that workers share which are forked later."""
-    size = size_of(wanted)
-    return _laid_out(_claimed(size, _memfd if _has_memfd() else _anonymous), wanted)
+    arena = Arena(size_of(wanted))
+    arrays = arena.arrays(wanted)
+    arena.close()
+    return arrays
 
 
 def private_arrays(wanted: Wanted) -> Arrays:
@@ -36,7 +38,6 @@ def private_arrays(wanted: Wanted) -> Arrays:
 
 
 def size_of(wanted: Wanted) -> int:
-    """Bytes that these arrays take."""
     return sum(_room(*one) for one in wanted.values())
 
 
@@ -45,32 +46,24 @@ class Arena:
 
     def __init__(self, size: int) -> None:
         self._descriptor = os.memfd_create("hogwild", os.MFD_CLOEXEC) if _has_memfd() else None
-        self._size = 0
+        self.grows = self._descriptor is not None
+        self.size = 0  # bytes
+        self._used = 0  # bytes that may not be zero
         self._block: mmap.mmap | None = None
         try:
-            self._block = _claimed(size, self._grown if self.grows else _anonymous)
+            self._grow(size)
         except BaseException:
             self.close()
             raise
-        self._size = size
-        self._used = 0
 
-    @property
-    def grows(self) -> bool:
-        """Whether it can be made larger."""
-        return self._descriptor is not None
-
-    @property
-    def size(self) -> int:
-        """Bytes that it has."""
-        return self._size
+    def _grow(self, size: int) -> None:
+        if size > self.size:
+            self._block = _claimed(size, self._mapped, self.size)
+            self.size = size
 
     def arrays(self, wanted: Wanted, unzeroed: Collection[str] = ()) -> Arrays:
         """Arrays that take the place of those given out before; all but the `unzeroed` are zero."""
-        size = size_of(wanted)
-        if size > self._size:
-            self._block = _claimed(size, self._grown, self._size)
-            self._size = size
+        self._grow(size_of(wanted))
         assert self._block is not None
         used = np.frombuffer(self._block, np.uint8, self._used)
         place = 0
@@ -79,16 +72,15 @@ class Arena:
             if name not in unzeroed:
                 used[place:end] = 0
             place = end
-        self._used = max(size, self._used)
+        self._used = max(place, self._used)
         return _laid_out(self._block, wanted)
 
     def attach(self, wanted: Wanted) -> Arrays:
         """In a worker: the arrays that `arrays` made of the same."""
         size = size_of(wanted)
-        if size > self._size:
+        if size > self.size:
             assert self._descriptor is not None
-            self._block = mmap.mmap(self._descriptor, size)
-            self._size = size
+            self._block, self.size = mmap.mmap(self._descriptor, size), size
         assert self._block is not None
         return _laid_out(self._block, wanted)
 
@@ -98,9 +90,12 @@ class Arena:
             os.close(self._descriptor)
         self._descriptor = self._block = None
 
-    def _grown(self, size: int) -> mmap.mmap:
-        assert self._descriptor is not None
-        return _mapped(self._descriptor, size)
+    def _mapped(self, size: int) -> mmap.mmap:
+        if self._descriptor is None:
+            return _anonymous(size)
+        # Claims the pages now: an error here, and not a fatal signal at some later write
+        os.posix_fallocate(self._descriptor, 0, size)
+        return mmap.mmap(self._descriptor, size)
 
 
 def _laid_out(block: mmap.mmap, wanted: Wanted) -> Arrays:
@@ -141,20 +136,6 @@ def _claimed(size: int, make: Callable[[int], mmap.mmap], had: int = 0) -> mmap.
             f"no shared memory to be had for {size:,} bytes of weights ({problem}): "
             "free some memory, or train on fewer columns"
         ) from problem
-
-
-def _memfd(size: int) -> mmap.mmap:
-    descriptor = os.memfd_create("hogwild", os.MFD_CLOEXEC)
-    try:
-        return _mapped(descriptor, size)
-    finally:
-        os.close(descriptor)
-
-
-def _mapped(descriptor: int, size: int) -> mmap.mmap:
-    # Claims the pages now: an error here, and not a fatal signal at some later write
-    os.posix_fallocate(descriptor, 0, size)
-    return mmap.mmap(descriptor, size)
 
 
 def _anonymous(size: int) -> mmap.mmap:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from hogwild.errors import WorkerError
 from hogwild.fingerprints import fingerprint
+from hogwild.interrupt import nothing
 from hogwild.kernels.compile import Kernel
 from hogwild.parallel.memory import Arena, Arrays, Wanted, shared_arrays, size_of
 from hogwild.parallel.processes import Processes
@@ -46,99 +47,94 @@ class Job(NamedTuple):
     need_not_be_zeroed: Collection[str]
 
 
-class Hired:
-    """The kept workers at work on one job: a team."""
-
-    def __init__(self, workers: "_Workforce", shared: Arrays, kept: bool) -> None:
-        self.shared = shared
-        self.control = workers.control
-        self._workers = workers
-        self._kept = kept
-
-    def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
-        """Has every worker do the command; their answers by rank."""
-        return self._workers.run(command, *arguments, tick=tick)
-
-    def close(self) -> None:
-        """Lets the workers go: to wait for the next job, or to their end."""
-        if self._kept:
-            _give_back(self._workers)
-        else:
-            self._workers.close()
-
-
-def hire(job: Job, workers: int) -> Hired:
-    """So many workers that have begun on a job."""
+def hire(job: Job, workers: int) -> "Hired":
+    """Workers that have begun on a job: the kept ones if they suit, else new ones."""
+    global _kept
     kept = _LOCK.acquire(blocking=False)  # else some other thread has the kept ones
     try:
-        found, shared = _workers_for(job, workers, kept)
+        packed, data = _packed(job.make)
+        if kept and (found := _taken()) is not None:
+            if found.suits(job, workers, data):
+                # They may have been ended by someone meanwhile
+                with contextlib.suppress(WorkerError):
+                    found.begin(job, packed, data)
+                    _kept = found
+                    return found
+            else:
+                found.end()
+        found = Hired(job, workers, data, kept)
+        found.begin(job, packed, data)
     except BaseException:
         if kept:
             _LOCK.release()
         raise
-    return Hired(found, shared, kept)
+    if kept:
+        _kept = found
+    return found
 
 
 def close_pool() -> None:
     """Ends the worker processes that are kept for the next training, if nobody is using them."""
-    global _kept, _timer
     if not _LOCK.acquire(blocking=False):
         return
     try:
-        if _timer is not None:
-            _timer.cancel()
-        found, _kept, _timer = _kept, None, None
-        if found is not None:
-            found.close()
+        if (found := _taken()) is not None:
+            found.end()
     finally:
         _LOCK.release()
 
 
-class _Workforce:
-    """Some worker processes, the arrays that they have, and memory to share with them."""
+def _taken() -> "Hired | None":
+    """The kept workers, which are no longer kept. For whoever has the lock."""
+    global _kept, _timer
+    if _timer is not None:
+        _timer.cancel()
+    found, _kept, _timer = _kept, None, None
+    return found
 
-    def __init__(self, workers: int, size: int, data: Data, kernels: set[Kernel]) -> None:
+
+class Hired:
+    """A team of worker processes, the arrays that they have, and memory to share with them."""
+
+    def __init__(self, job: Job, workers: int, data: Data, kept: bool) -> None:
         self.control = Control(shared_arrays(Control.arrays(workers)), workers)
-        self._arena = Arena(size)
+        self.shared: Arrays
+        self._arena = Arena(size_of(job.wanted))
         self._has = set(data)
-        self._kernels = kernels
+        self._kernels = job.kernels
+        self._kept = kept
         self._sound = True  # no command was broken off
-        bench = _Place(self._arena, data, self.control)
         try:
-            self._processes = Processes(bench, self.control)
+            self._processes = Processes(_Place(self._arena, data, self.control), self.control)
         except BaseException:
             self._arena.close()
             raise
 
-    def suits(self, workers: int, wanted: Wanted, data: Data, kernels: set[Kernel]) -> bool:
+    def suits(self, job: Job, workers: int, data: Data) -> bool:
         """Whether these workers can begin on a job sooner than new ones."""
         missing = self._missing(data)
-        size = size_of(wanted | _places(missing))
+        size = size_of(job.wanted | _places(missing))
         return (
             self._sound
             and self.control.workers == workers
             and sum(array.nbytes for array in missing.values()) <= MOST_COPIED
-            and kernels <= self._kernels
+            and job.kernels <= self._kernels
             and (self._arena.grows or size <= self._arena.size)
             and self._processes.all_live()
         )
 
-    def begin(self, packed: bytes, wanted: Wanted, data: Data, unzeroed: Collection[str]) -> Arrays:
-        """Puts a job before the workers; the arrays that are shared with them.
-
-        Some of these need not be zeroed. Where it fails, the workers are ended.
-        """
+    def begin(self, job: Job, packed: bytes, data: Data) -> None:
+        """Puts a job before the workers. If that fails, they are ended."""
         missing = self._missing(data)
-        wanted = wanted | _places(missing)
+        wanted = job.wanted | _places(missing)
         try:
-            shared = self._arena.arrays(wanted, unzeroed)
+            self.shared = self._arena.arrays(wanted, job.need_not_be_zeroed)
             for found, array in missing.items():
-                shared.pop(_place(found))[:] = array
-            self.run("begin", packed, wanted, list(missing), tick=_nothing)
+                self.shared.pop(_place(found))[:] = array
+            self.run("begin", packed, wanted, list(missing), tick=nothing)
         except BaseException:
-            self.close()
+            self.end()
             raise
-        return shared
 
     def _missing(self, data: Data) -> Data:
         return {found: array for found, array in data.items() if found not in self._has}
@@ -150,14 +146,27 @@ class _Workforce:
         self._sound = True
         return answers
 
-    def rest(self) -> bool:
-        """Has the workers forget their job; whether they are fit for another."""
-        if self._sound:
-            with contextlib.suppress(WorkerError):
-                self.run("rest", tick=_nothing)
-        return self._sound
-
     def close(self) -> None:
+        """Lets the workers go: to wait for the next job, or to their end."""
+        global _kept, _timer
+        if not self._kept:
+            self.end()
+            return
+        try:
+            if self._sound:
+                with contextlib.suppress(WorkerError):
+                    self.run("rest", tick=nothing)
+            if not self._sound:
+                _kept = None
+                self.end()
+                return
+            _timer = threading.Timer(IDLE, close_pool)
+            _timer.daemon = True
+            _timer.start()
+        finally:
+            _LOCK.release()
+
+    def end(self) -> None:
         """Ends the workers."""
         self._processes.close()
         self._arena.close()
@@ -187,50 +196,13 @@ class _Place:
         data = self._data | {found: shared.pop(_place(found)) for found in missing}
         for found in missing:  # kernels are compiled for data that cannot be written
             data[found].flags.writeable = False
-        make = _unpacked(packed, data)
+        make = _Unpacker(io.BytesIO(packed), data).load()
         self._work = make(shared, self._control)
 
 
 _LOCK = threading.Lock()  # held by whoever uses the kept workers
-_kept: _Workforce | None = None
+_kept: Hired | None = None
 _timer: threading.Timer | None = None
-
-
-def _workers_for(job: Job, workers: int, kept: bool) -> tuple[_Workforce, Arrays]:
-    """Workers that have begun on the job: the kept ones if they suit, else new ones."""
-    global _kept, _timer
-    packed, data = _packed(job.make)
-    if kept:
-        if _timer is not None:
-            _timer.cancel()
-        found, _kept, _timer = _kept, None, None
-        if found is not None and found.suits(workers, job.wanted, data, job.kernels):
-            # They may have been ended by someone meanwhile
-            with contextlib.suppress(WorkerError):
-                shared = found.begin(packed, job.wanted, data, job.need_not_be_zeroed)
-                _kept = found
-                return found, shared
-        elif found is not None:
-            found.close()
-    found = _Workforce(workers, size_of(job.wanted), data, job.kernels)
-    shared = found.begin(packed, job.wanted, data, job.need_not_be_zeroed)
-    if kept:
-        _kept = found
-    return found, shared
-
-
-def _give_back(found: _Workforce) -> None:
-    global _kept, _timer
-    try:
-        if found.rest():
-            _timer = threading.Timer(IDLE, close_pool)
-            _timer.daemon = True
-            _timer.start()
-        else:
-            _kept = None
-            found.close()
-    finally:
-        _LOCK.release()
 
 
 def _forget() -> None:
@@ -280,10 +252,6 @@ def _packed(thing: Any) -> tuple[bytes, Data]:
     return file.getvalue(), packer.data
 
 
-def _unpacked(packed: bytes, data: Data) -> Any:
-    return _Unpacker(io.BytesIO(packed), data).load()
-
-
 def _places(data: Data) -> Wanted:
     """Room in shared memory for copies of these arrays."""
     return {_place(found): (len(array), array.dtype) for found, array in data.items()}
@@ -291,7 +259,3 @@ def _places(data: Data) -> Wanted:
 
 def _place(found: bytes) -> str:
     return f"copy {found.hex()}"
-
-
-def _nothing() -> None:
-    pass

@@ -37,8 +37,6 @@ def available() -> bool:
 
 
 class Processes:
-    """Forked processes."""
-
     def __init__(self, work: Work, control: Control) -> None:
         self._control = control
         self._pids: list[int] = []
@@ -192,21 +190,15 @@ def _serve(rank: int, work: Work, pipe: Pipe, parent: int, control: Control) -> 
             command, arguments = pipe.recv()
             if (command, arguments) == LEAVE:
                 return
-            pipe.send(_answer(work, rank, command, arguments))
+            try:
+                failure, answer = None, work(rank, command, arguments)
+            except BaseException as problem:
+                failure, answer = _failure(problem), None
+            pipe.send((failure, answer))
     except (EOFError, OSError):
         pass
     finally:
         os._exit(0)
-
-
-def _answer(
-    work: Work, rank: int, command: str, arguments: tuple[Any, ...]
-) -> tuple[str | None, Any]:
-    """A pair: how the work failed, and what it came to."""
-    try:
-        return None, work(rank, command, arguments)
-    except BaseException as problem:
-        return _failure(problem), None
 
 
 def _failure(problem: BaseException) -> str:

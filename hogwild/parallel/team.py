@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -46,7 +47,6 @@ class Control:
 
     @staticmethod
     def arrays(workers: int) -> dict[str, tuple[int, Any]]:
-        """The shared arrays that a control needs."""
         slots = (workers * SLOT, np.int64)
         one = (SLOT, np.int64)
         return {
@@ -73,7 +73,6 @@ class Control:
 
     @property
     def stopped(self) -> bool:
-        """Whether the workers were asked to stop."""
         return bool(self._stop[0])
 
     def goes_on(self) -> bool:
@@ -86,11 +85,10 @@ class Control:
         self._steps[rank * SLOT] = steps
 
     def finish(self, rank: int) -> None:
-        """Says that a worker has nothing left to do."""
         self._at_work[rank * SLOT] = 0
 
     def at_work(self) -> int:
-        """How many workers have not said that they have nothing left to do."""
+        """How many workers have not called `finish`."""
         return int(self._at_work.sum())
 
     def moments(self) -> tuple[int, int]:
@@ -118,7 +116,6 @@ class Control:
         self._claimed[0] = 0
 
     def add_moments(self, early: int, late: int) -> None:
-        """Says how many moments a worker has taken by itself."""
         for which, count in enumerate((early, late), start=1):
             add(self._moments, which, count)
 
@@ -140,7 +137,6 @@ class Control:
         return int(free[0]) if len(free) else -1
 
     def finish_task(self, phase: int) -> None:
-        """Says that a task of a phase is done."""
         if self.workers > 1:
             add(self._finished, phase * SLOT, 1)
 
@@ -154,8 +150,6 @@ class Control:
 
 
 class Team(Protocol):
-    """Workers that do commands together."""
-
     def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
         """Has every worker do the command; their answers by rank. Calls `tick` meanwhile."""
 
@@ -163,12 +157,12 @@ class Team(Protocol):
         """Ends the workers."""
 
 
+@dataclass
 class Alone:
     """One worker: this process, in this thread. The deterministic mode."""
 
-    def __init__(self, work: Work, control: Control) -> None:
-        self._work = work
-        self._control = control
+    work: Work
+    control: Control
 
     def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
         ticked = time.monotonic()
@@ -179,34 +173,34 @@ class Alone:
                 ticked = time.monotonic()
                 tick()
 
-        self._control.between = between
-        return [self._work(0, command, arguments)]
+        self.control.between = between
+        return [self.work(0, command, arguments)]
 
     def close(self) -> None:
         pass
 
 
+@dataclass
 class Threads:
     """Threads of this process; the kernels run without Python's lock."""
 
-    def __init__(self, work: Work, control: Control) -> None:
-        self._work = work
-        self._control = control
+    work: Work
+    control: Control
 
     def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
-        answers: list[Any] = [None] * self._control.workers
+        answers: list[Any] = [None] * self.control.workers
         failures: list[BaseException] = []
 
         def work(rank: int) -> None:
             try:
-                answers[rank] = self._work(rank, command, arguments)
+                answers[rank] = self.work(rank, command, arguments)
             except BaseException as failure:
                 failures.append(failure)
-                self._control.stop()
+                self.control.stop()
 
         threads = [
             threading.Thread(target=work, args=(rank,), name=f"hogwild-{rank}")
-            for rank in range(self._control.workers)
+            for rank in range(self.control.workers)
         ]
         for thread in threads:
             thread.start()
@@ -216,7 +210,7 @@ class Threads:
                     thread.join(TICK)
                     tick()
         except BaseException:
-            self._control.stop()
+            self.control.stop()
             for thread in threads:
                 thread.join()
             raise

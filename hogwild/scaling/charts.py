@@ -28,13 +28,11 @@ def speed_up(study: Study, summaries: Summaries) -> str:
 
 
 def gaps_by_time(study: Study, summaries: Summaries) -> str:
-    """Of the objective, against the training clock."""
     x = linear("training time (s)", [one.times[-1] for one in summaries])
     return _gaps(study, summaries, x, [one.times for one in summaries])
 
 
 def gaps_by_epoch(study: Study, summaries: Summaries) -> str:
-    """Of the objective, against epochs."""
     epochs = [[number + 1.0 for number in range(len(one.gaps))] for one in summaries]
     x = linear("epochs", [numbers[-1] for numbers in epochs], least_step=1)
     return _gaps(study, summaries, x, epochs)

@@ -17,8 +17,6 @@ WEIGHT_BYTES = 4
 
 @dataclass(frozen=True)
 class Look:
-    """The data of a study."""
-
     name: str
     shape: str
     sharing: str  # a sentence: how often workers touch the same weights
@@ -29,7 +27,6 @@ class Look:
 
 
 def look(data: Rows | Ratings) -> Look:
-    """Counts everything once."""
     if isinstance(data, Ratings):
         counted = rating_statistics.rating_statistics(data)
         return Look(

@@ -58,7 +58,6 @@ th[scope=row] { text-align: left; font-weight: normal; }
 
 
 def page(report: Report) -> str:
-    """The whole page."""
     study, look = report.study, report.study.look
     title = f"How training scales: {escape(look.name)}"
     versions = ", ".join(f"{name} {version}" for name, version in study.header["versions"].items())

@@ -30,7 +30,6 @@ class Configuration(NamedTuple):
 
     @property
     def name(self) -> str:
-        """For people."""
         return "one worker" if self.strategy is None else f"{self.strategy} x {self.workers}"
 
 
@@ -39,8 +38,6 @@ ONE = Configuration(None, 1)
 
 @dataclass(frozen=True)
 class Plan:
-    """A scaling study."""
-
     strategies: tuple[str, ...]  # "auto" may be one
     workers: tuple[int, ...]
     options: dict[str, Any] = field(default_factory=dict)  # of `hogwild.Config`, for every run

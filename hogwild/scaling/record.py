@@ -2,7 +2,7 @@
 
 from hogwild import trace
 from hogwild.data.atomic import writing
-from hogwild.paths import PathLike, check_apart, check_output
+from hogwild.paths import PathLike, check_files
 from hogwild.scaling.findings import cause
 from hogwild.scaling.page import page
 from hogwild.scaling.report import Report
@@ -14,8 +14,7 @@ from hogwild.trace import Row
 def check_outputs(prefix: PathLike, *inputs: PathLike | None) -> None:
     """Refuses files that cannot be written, or that are an input: an `OptionError`."""
     for path in _outputs(prefix):
-        check_output(path)
-        check_apart({"out": path}, list(inputs))
+        check_files({"out": path}, *inputs)
 
 
 def write(report: Report, prefix: PathLike) -> list[str]:

@@ -4,10 +4,9 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import hogwild
 from hogwild import machine
 from hogwild.config import Config
-from hogwild.coordinator import Watcher
+from hogwild.coordinator import Quiet
 from hogwild.data.ratings import Ratings
 from hogwild.data.rows import Rows
 from hogwild.errors import DivergenceError
@@ -16,14 +15,13 @@ from hogwild.scaling.plan import DECIDED, Configuration, Plan
 from hogwild.scaling.probe import Probe, probe, typical
 from hogwild.trace import Row
 from hogwild.trace import header as trace_header
+from hogwild.training import train
 
 Tell = Callable[[int, int, str], object]  # takes runs done, runs in all, and what comes next
 
 
 @dataclass(frozen=True)
 class Run:
-    """One measured training."""
-
     configuration: Configuration  # what was asked for
     repeat: int
     trace: list[Row]  # of `hogwild.Result`; empty if training failed
@@ -34,8 +32,6 @@ class Run:
 
 @dataclass(frozen=True)
 class Study:
-    """All that was measured."""
-
     plan: Plan
     look: Look
     machine: Probe  # what it typically gave to threads
@@ -74,7 +70,7 @@ def _run(data: Rows | Ratings, plan: Plan, configuration: Configuration, repeat:
     options = plan.train_options(configuration)
     try:
         for more in ({"epochs": 1, "objective_every": 0}, {}):
-            result = hogwild.train(data, watcher=_Quiet(), **options | more)
+            result = train(data, watcher=Quiet(), **options | more)
             if result.reason == "interrupted":
                 raise KeyboardInterrupt
     except DivergenceError as problem:
@@ -82,10 +78,3 @@ def _run(data: Rows | Ratings, plan: Plan, configuration: Configuration, repeat:
             raise
         return Run(configuration, repeat, [], failure=str(problem))
     return Run(configuration, repeat, result.trace, result.header["chosen"], result.notes)
-
-
-class _Quiet(Watcher):
-    """Prints no notes: the result has them."""
-
-    def note(self, text: str) -> None:
-        pass

@@ -19,7 +19,6 @@ class Spread(NamedTuple):
 
     @classmethod
     def of(cls, values: Iterable[float]) -> "Spread":
-        """Of one value or more."""
         found = sorted(values)
         return cls(found[0], statistics.median_low(found), found[-1])
 
@@ -33,7 +32,6 @@ class Split(NamedTuple):
 
     @property
     def epoch(self) -> float:
-        """The whole epoch."""
         return sum(self)
 
 
@@ -70,7 +68,6 @@ class Summary:
 
     @property
     def base(self) -> "Summary":
-        """What it is compared with."""
         return self.baseline or self
 
     @property

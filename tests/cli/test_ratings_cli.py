@@ -94,7 +94,7 @@ def test_test_ratings_are_a_share_of_all(run: Run, share: float) -> None:
         ("ratings no/x.csv", "there is no folder"),
         ("ratings x.csv --test no/x.csv", "there is no folder"),
         ("ratings .", ". is a folder"),
-        ("ratings x.csv --test-share 0.2", "--test-share: it is the share of the file --test"),
+        ("ratings x.csv --test-share 0.2", "--test-share: it needs --test, the file"),
         ("ratings x.csv --test y.csv --test-share 0", "--test-share: must lie between 0 and 1"),
         ("ratings x.csv --test y.csv --test-share 1", "--test-share: must lie between 0 and 1"),
         ("ratings x.csv --test y.csv --test-share nan", "--test-share: must lie between 0 and 1"),

@@ -93,7 +93,7 @@ def test_all_that_is_wrong_is_said_at_once_and_nothing_is_read(folder, capsys) -
         "--strategies: 'stratum' is not one of auto, hogwild",
         "--repeat: must be",
         "--target: must be a number above 0, not 0.0",
-        "--rank: it is for the task mf",
+        "--rank: only for the task mf",
     ):
         assert text in said
     assert "invalid float value: 'far'" in wrong(capsys, "none.svm", "--target", "far")
@@ -105,10 +105,10 @@ def test_all_that_is_wrong_is_said_at_once_and_nothing_is_read(folder, capsys) -
         ("rows.svm --out none/x", "there is no folder"),
         ("page.html --out page", "--out: page.html is an input, too"),
         ("ratings.csv", "--task: ratings.csv holds ratings"),
-        ("none.csv --task mf --index-base 1", "--index-base: the task mf has none"),
-        ("none.csv --task mf --index-base 0", "--index-base: the task mf has none"),
-        ("none.svm --columns a,b,c", "--columns: the task svm has none"),
-        ("none.svm --duplicates last", "--duplicates: the task svm has none"),
+        ("none.csv --task mf --index-base 1", "--index-base: not available for the task mf"),
+        ("none.csv --task mf --index-base 0", "--index-base: not available for the task mf"),
+        ("none.svm --columns a,b,c", "--columns: not available for the task svm"),
+        ("none.svm --duplicates last", "--duplicates: not available for the task svm"),
     ],
 )
 def test_a_wrong_call_is_refused_before_anything_is_read(folder, capsys, words, problem) -> None:

@@ -9,7 +9,7 @@ from scipy import sparse
 import hogwild
 from hogwild import Rows
 from hogwild.data.components import parts_apart
-from hogwild.data.statistics import sharing
+from hogwild.data.statistics import frequency, sharing
 
 SIZE, COLUMNS = 900, 120
 
@@ -55,7 +55,7 @@ def test_evaluating_and_describing_a_part_is_that_of_a_copy(rows: Rows) -> None:
     assert (len(part), part.nonzeros, part.nbytes) == (len(taken), taken.nonzeros, taken.nbytes)
     assert part.labels == taken.labels
     assert sharing(part) == sharing(taken)
-    for one, other in zip(part.frequency, taken.frequency, strict=True):
+    for one, other in zip(frequency(part), frequency(taken), strict=True):
         assert np.array_equal(one, other)
     for most in (0, 7, 10**6):
         assert np.array_equal(part.first_values(most), taken.first_values(most))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import hogwild
+from hogwild.cli import main
 from hogwild.data.weights import load_weights
 from hogwild.errors import DataError, OptionError
 
@@ -77,6 +78,29 @@ def test_balanced_is_the_weights_that_make_classes_count_alike():
     assert one.trace[-1]["objective"] != hogwild.train(rows, seed=1).trace[-1]["objective"]
 
 
+@pytest.mark.parametrize("given", ["balanced", {np.str_("usual"): np.float32(0.5), "rare": 3}])
+@pytest.mark.parametrize("several", [False, True], ids=["one label", "several labels"])
+def test_the_objective_of_a_model_has_its_class_weights(given, several, tmp_path):
+    X, score, weights = data(3)
+    y = np.where(score > 1.5, "rare", "usual")
+    if several:
+        y = [[label, "other"][: 1 + number % 2] for number, label in enumerate(y)]
+    rows = hogwild.Rows(X, y, sample_weight=weights)
+    result = hogwild.train(rows, task="logistic", class_weight=given, epochs=3)
+    result.model.save(tmp_path / "model.hog")
+    plain = hogwild.train(rows, task="logistic", epochs=3).model
+    assert plain.class_weights is None
+    for model in (result.model, hogwild.load_model(tmp_path / "model.hog")):
+        found = model.evaluate(rows)
+        assert found["objective"] == pytest.approx(result.trace[-1]["objective"], rel=1e-5)
+        # Rows are as they are; only what is learned counts classes differently
+        other = model.measured(rows, None)
+        assert found["loss"] != other["loss"]
+        assert {name: found[name] for name in plain.target.metrics} == {
+            name: other[name] for name in plain.target.metrics
+        }
+
+
 @pytest.mark.parametrize(
     ("weights", "complaint"),
     [
@@ -109,6 +133,17 @@ def test_a_file_has_a_number_a_line(tmp_path):
         path.write_text(text)
         with pytest.raises(DataError, match=f"line {line}"):
             load_weights(path)
+
+
+def test_evaluate_says_which_class_weights_the_objective_has(tmp_path, capsys):
+    X, score, _ = data(3)
+    file, model = str(tmp_path / "rows.svm"), str(tmp_path / "model.hog")
+    hogwild.save(hogwild.Rows(X, np.sign(score)), file)
+    assert main(["train", file, "--class-weight", "1:3", "--model", model, "--quiet"]) == 0
+    assert main(["evaluate", model, file]) == 0
+    printed = capsys.readouterr().out
+    assert "(hinge loss, l2 0.0001, class weights)" in printed
+    assert "class weights    -1 1, 1 3" in printed
 
 
 def test_on_the_command_line(tmp_path):

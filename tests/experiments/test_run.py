@@ -76,7 +76,7 @@ def test_every_config_that_is_there_can_be_run() -> None:
         (RATINGS.replace("users = 6000", ""), "needs users: how many with ROWS=200000"),
         (RATINGS.replace("6000", "'many'"), "users is 'many'; it must be a whole number"),
         (RATINGS.replace("6000", "6e3"), "users is 6000.0; it must be a whole number"),
-        (RATINGS.replace('"mf"', '"svm"'), "rank: it is for the task mf"),
+        (RATINGS.replace('"mf"', '"svm"'), "rank: only for the task mf"),
         (ROWS.replace('"svm"', '"mf"'), "the task mf does not learn from rows"),
         (ROWS.replace("[data]", "[data]\nkind = 'ratings'"), "columns is unknown"),
         ("[data]\nkind='ratings'\nusers=9\nitems=9\nratings=40", "svm does not learn from ratings"),

@@ -423,7 +423,7 @@ def test_a_test_in_another_order_of_ids_is_the_same_test():
         ({"loss": "kl", "bias_l2": 0.1}, "bias_l2: it needs biases"),
         ({"biases": False, "bias_l2": 0.1}, "bias_l2: it needs biases"),
         ({"schedule": "constant", "beta": 0.9}, "beta: it needs the schedule"),
-        ({"intercept": False}, "intercept: it is for the task svm or logistic"),
+        ({"intercept": False}, "intercept: only for the task svm or logistic"),
     ],
 )
 def test_options_that_do_not_go_are_told_with_the_cure(options, message):

@@ -179,7 +179,7 @@ def rows() -> hogwild.Rows:
     return rcv1(3_000, columns=20_000)[0]
 
 
-@pytest.mark.filterwarnings("ignore:rows have so much in common")
+@pytest.mark.filterwarnings("ignore:rows overlap so much")
 @pytest.mark.parametrize("strategy", ADDING)
 @pytest.mark.parametrize("workers", [2, 3])
 def test_every_strategy_that_adds_finds_weights_as_good(

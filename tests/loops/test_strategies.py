@@ -123,7 +123,7 @@ def even() -> hogwild.Rows:
 @pytest.mark.parametrize("make", [crowded, even])
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "squared_hinge"])
 @pytest.mark.parametrize("l2", [1e-3, 1e-6])
-@pytest.mark.filterwarnings("ignore:rows have so much in common")
+@pytest.mark.filterwarnings("ignore:rows overlap so much")
 def test_rounds_come_as_far_as_one_worker(make: Any, loss: str, l2: float) -> None:
     rows = make()
     options: dict[str, Any] = {"loss": loss, "l2": l2, "epochs": 3, "tol": 0}
@@ -150,7 +150,7 @@ def test_one_worker_goes_alone_while_rates_are_too_large_for_rounds(
     found = {digest(hogwild.train(rows, workers=1, **options))}
     assert alone == [True, False, False]
     for workers in COUNTS[1:]:
-        with pytest.warns(hogwild.HogwildWarning, match="one learned alone in epoch 1,") as told:
+        with pytest.warns(hogwild.HogwildWarning, match="trained alone in epoch 1,") as told:
             found.add(digest(hogwild.train(rows, workers=workers, **options)))
         assert len(told) == 1
     assert len(found) == 1

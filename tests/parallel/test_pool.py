@@ -103,7 +103,7 @@ def test_data_that_was_changed_under_rows_is_refused() -> None:
     rows = hogwild.Rows(X, np.arange(4_000) % 2)
     fitted(rows)
     X.data *= 2
-    with pytest.raises(hogwild.DataError, match="make these anew after every change"):
+    with pytest.raises(hogwild.DataError, match="create a new object after every change"):
         fitted(rows)
     fitted(hogwild.Rows(X, np.arange(4_000) % 2))
 

@@ -39,7 +39,7 @@ def trained(monkeypatch) -> Trainings:
             raise DivergenceError("the weights overflowed")
         return train(data, **options)
 
-    monkeypatch.setattr(studies.hogwild, "train", noted)
+    monkeypatch.setattr(studies, "train", noted)
     perfect = {count: 1e9 * count for count in (1, 2, 4)}
     monkeypatch.setattr(studies, "probe", lambda workers: Probe(perfect, perfect))
     return calls
