@@ -147,13 +147,13 @@ def _show_rows(found: "Statistics", rows: "Rows") -> None:
     print(f"values      {found.value_range[0]:g} to {found.value_range[1]:g}")
     print(f"labels      {_labels(found.labels, found.label_kinds, found.rows)}")
     print(f"Omega       {found.omega:,}   most non-zeros in a row")
-    print(f"Delta       {found.delta:.4f}   share of the rows that hold the commonest column")
+    print(f"Delta       {found.delta:.4f}   share of the rows that hold the most frequent column")
     how = "" if found.rho_exact else f" (at least; the largest among {found.rho_sample:,} rows)"
     print(f"rho         {found.rho:.4f}   largest share of the rows that one row meets{how}")
-    hot = [entry for entry in found.heat if entry[0] < found.columns_used]
-    if hot:
-        heat = ", ".join(f"{100 * share:.0f} % in the {columns:,}" for columns, share in hot)
-        print(f"heat        of the non-zeros, {heat} commonest columns")
+    few = [entry for entry in found.frequency if entry[0] < found.columns_used]
+    if few:
+        shares = ", ".join(f"{100 * share:.0f} % in the {columns:,}" for columns, share in few)
+        print(f"skew        of the non-zeros, {shares} most frequent columns")
 
 
 def _labels(counts: tuple[tuple[object, int], ...], kinds: int, rows: int) -> str:

@@ -21,7 +21,7 @@ from hogwild.kernels.synthetic import (
 )
 
 # Zipf's law with Mandelbrot's shift: odds of rank r ~ 1 / (SHIFT + r). With 47,236 columns and
-# 77 non-zeros a row the commonest column is in 36 % of the rows.
+# 77 non-zeros a row the most frequent column is in 36 % of the rows.
 SHIFT = 20
 # Planted weights go down as 1 / (TEACHING + r), and rows lean to a class by up to LEANING. With
 # these a linear SVM at l2 = 1e-4 errs on 7 % of the rows that it has not seen and has an objective
@@ -58,12 +58,12 @@ def rcv1(
 ) -> tuple[Rows, Floats]:
     """Draws RCV1-shaped rows with labels -1 and +1, and returns them with the planted weights.
 
-    Columns follow Zipf's law and are numbered at random, so hot ones lie anywhere. A row has
+    Columns follow Zipf's law and are numbered at random, so frequent ones lie anywhere. A row has
     log-normally many different columns (`nonzeros` on average, 1 at least, half of the columns at
     most) with values log(1 + tf) * log(1 + rows / df), scaled to norm 1; df is the expected one.
 
     The planted weights are normal, smaller for rarer columns (as 1 / (100 + rank): what few rows
-    hold, few rows could teach), in pairs of w and -w for neighbours in heat, which balances the
+    hold, few rows could teach), in pairs of w and -w for neighbors in frequency, which balances the
     classes. Rows lean to one class or the other, as articles have a subject: a drawn column gives
     way to its opposite, with odds of up to LEANING, where that fits better. A label is the sign of
     score + s z, where score = row . weights has a standard deviation of 1, z is standard normal
@@ -123,8 +123,8 @@ def rcv1_classes(
     given, _ = rcv1(rows, columns, seed, nonzeros=nonzeros, first_row=first_row)
     pilot, _ = rcv1(PILOT, columns, seed, nonzeros=nonzeros)
     matrix, few = given.to_scipy(), pilot.to_scipy()
-    heat_key, classes_key = random_word(seed, np.array([1, 7], np.uint64))
-    column_of = columns_by_heat(heat_key, columns)
+    order_key, classes_key = random_word(seed, np.array([1, 7], np.uint64))
+    column_of = columns_by_frequency(order_key, columns)
     weights = np.empty((classes, columns), np.float32)
     sums = np.empty((rows, classes), np.float32)
     places = np.arange(first_row, first_row + rows, dtype=np.uint64)
@@ -146,9 +146,9 @@ class _Text:
 
     def __init__(self, columns: int, seed: int, nonzeros: int) -> None:
         self._keys = random_word(seed, np.arange(1, 7, dtype=np.uint64))
-        heat_key, weight_key = self._keys[:2]
+        order_key, weight_key = self._keys[:2]
         self._nonzeros = nonzeros
-        column_of = columns_by_heat(heat_key, columns)
+        column_of = columns_by_frequency(order_key, columns)
         odds = _odds(columns)
         self._table = alias_table(odds, column_of)
         self._opposite = _opposites(column_of)
@@ -226,8 +226,8 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def columns_by_heat(key: Any, columns: int) -> npt.NDArray[np.uint32]:
-    """The column numbers, the hottest first: a random permutation."""
+def columns_by_frequency(key: Any, columns: int) -> npt.NDArray[np.uint32]:
+    """The column numbers, the most frequent first: a random permutation."""
     order = np.argsort(random_word(key, np.arange(columns, dtype=np.uint64)), kind="stable")
     return order.astype(np.uint32)
 

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from hogwild.data.ids import Ids
 from hogwild.data.ratings import Ratings
-from hogwild.data.synthetic import alias_table, columns_by_heat, whole_number_problems
+from hogwild.data.synthetic import alias_table, columns_by_frequency, whole_number_problems
 from hogwild.errors import DataError, OptionError
 from hogwild.fingerprints import first_bad_index
 from hogwild.kernels.primitives import random_word
@@ -26,8 +26,8 @@ from hogwild.kernels.synthetic_ratings import (
 )
 
 # Odds of the item of rank r to be drawn ~ (shift + r)^-2.5, with a shift such that a mean user
-# draws the commonest item HOTTEST times: then half of the users have it, as in MovieLens 20M.
-HOTTEST = 1.0
+# draws the most frequent item MOST_DRAWN times: half of the users have it, as in MovieLens 20M.
+MOST_DRAWN = 1.0
 # A user has LEAST + lognormal(SIGMA) ratings, at most MOST_TIMES the mean: 20 to 9,280 with a
 # median of 68 where the mean is 144.4, as in MovieLens 20M.
 LEAST = 20
@@ -115,7 +115,7 @@ def movielens(
     There are exactly `ratings` of them, in random order, and no pair of user and item twice. The
     defaults are MovieLens 20M's numbers; 6_040, 3_706 and 1_000_209 are those of 1M. A user has
     log-normally many ratings, 20 at least (a quarter of the mean where that is less). An item's
-    popularity follows Zipf's law with Mandelbrot's shift: the commonest has about half of the
+    popularity follows Zipf's law with Mandelbrot's shift: the most frequent has about half of the
     users, most have few, and some have none. Users and items are numbered at random, so busy and
     common ones lie anywhere.
 
@@ -132,7 +132,7 @@ def movielens(
     users, items, ratings = int(users), int(items), int(ratings)  # numpy's would overflow
     keys = random_word(seed, np.arange(1, 11, dtype=np.uint64))
     odds = _odds(items, ratings / users)
-    item_of = columns_by_heat(keys[0], items)
+    item_of = columns_by_frequency(keys[0], items)
     indptr = np.zeros(users + 1, np.uint64)
     np.cumsum(_activity(keys[1], users, items, ratings), out=indptr[1:])
     planted = _planted(keys[2:6], users, rank, float(noise), ratings / users, odds, item_of)
@@ -173,10 +173,10 @@ def _odds(items: int, mean: float) -> Doubles:
     """
 
     def draws(shift: float) -> float:
-        """About how many draws a mean user makes, with HOTTEST of the commonest item."""
+        """About how many draws a mean user makes, with MOST_DRAWN of the most frequent item."""
         first, last, top = shift + 0.5, shift + items + 0.5, shift + 1.0
         area = (1.0 / (first * math.sqrt(first)) - 1.0 / (last * math.sqrt(last))) / 1.5
-        return HOTTEST * area * top * top * math.sqrt(top)
+        return MOST_DRAWN * area * top * top * math.sqrt(top)
 
     low, high = 0.0, 1e3 * items
     for _ in range(BISECTIONS):

@@ -21,6 +21,7 @@ from hogwild.kernels.text import (
     byte_at,
     number,
     put_byte,
+    put_text,
     put_value,
     word_at,
 )
@@ -209,15 +210,6 @@ def split_lines(
         lines += U(1)
         count += U(1)
     return line - start, count, lines
-
-
-@always_inline
-def put_text(at: Any, blob: Any, begin: Any, end: Any) -> Any:
-    """Copies a text; where it ends."""
-    for k in range(begin, end):
-        put_byte(at, blob[k])
-        at += U(1)
-    return at
 
 
 @kernel(

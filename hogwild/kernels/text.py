@@ -33,6 +33,8 @@ EXACT = U(1 << 53)
 
 INDEX_DIGITS = 10  # 2^32 - 1 has ten
 MANTISSA_DIGITS = 19  # as many as always fit into 64 bits
+VALUE_DIGITS = 9  # enough for any float32
+FEATURE_WIDTH = len(" 4294967295:-1.17549435e-38")
 FLOAT32_LIMIT = 2.0**128 - 2.0**103  # what is below rounds to a finite float32
 
 # With a mantissa from 1 to 2^64, all the results in this range are normal doubles.
@@ -71,12 +73,16 @@ def address_of(typing_context, array):  # type: ignore[no-untyped-def]
     return types.uint64(array), emit
 
 
+def _pointer(builder: Any, address: Any, bits: int) -> Any:
+    return builder.inttoptr(address, ir.IntType(bits).as_pointer())
+
+
 @intrinsic
 def byte_at(typing_context, at):  # type: ignore[no-untyped-def]
     """The byte at an address."""
 
     def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.load(builder.inttoptr(arguments[0], ir.IntType(8).as_pointer()))
+        return builder.load(_pointer(builder, arguments[0], 8))
 
     return types.uint8(types.uint64), emit
 
@@ -86,9 +92,8 @@ def digit_at(typing_context, at):  # type: ignore[no-untyped-def]
     """The digit at an address; more than 9 if there is none."""
 
     def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        byte = builder.load(builder.inttoptr(arguments[0], ir.IntType(8).as_pointer()))
-        digit = builder.sub(byte, ir.IntType(8)(ZERO))
-        return builder.zext(digit, ir.IntType(64))
+        byte = builder.load(_pointer(builder, arguments[0], 8))
+        return builder.zext(builder.sub(byte, byte.type(ZERO)), ir.IntType(64))
 
     return types.uint64(types.uint64), emit
 
@@ -98,9 +103,7 @@ def word_at(typing_context, at):  # type: ignore[no-untyped-def]
     """Eight bytes from an address on as one number, the first byte lowest."""
 
     def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        word = builder.load(builder.inttoptr(arguments[0], ir.IntType(64).as_pointer()))
-        word.align = 1
-        return word
+        return builder.load(_pointer(builder, arguments[0], 64), align=1)
 
     return types.uint64(types.uint64), emit
 
@@ -110,8 +113,7 @@ def put_byte(typing_context, at, byte):  # type: ignore[no-untyped-def]
     """Writes a byte to an address."""
 
     def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        at, byte = arguments
-        builder.store(byte, builder.inttoptr(at, ir.IntType(8).as_pointer()))
+        builder.store(arguments[1], _pointer(builder, arguments[0], 8))
         return context.get_dummy_value()
 
     return types.void(types.uint64, types.uint8), emit
@@ -425,8 +427,13 @@ def parse_lines(
     return line - start, row, kept, labels_kept, lines, columns
 
 
-VALUE_DIGITS = 9  # enough for any float32
-FEATURE_WIDTH = len(" 4294967295:-1.17549435e-38")
+@inline
+def put_text(at: Any, blob: Any, begin: Any, end: Any) -> Any:
+    """Copies a text; where it ends."""
+    for k in range(begin, end):
+        put_byte(at, blob[k])
+        at += U(1)
+    return at
 
 
 @inline
@@ -470,47 +477,34 @@ def put_whole(at: Any, whole: Any, width: Any) -> Any:
 
 
 @inline
-def put_fixed(at: Any, w: Any, q: Any, width: Any) -> Any:
-    """Writes w * 10^q without an exponent; where it ends."""
-    if q >= 0:
-        return put_whole(at, w * WHOLE_TEN[U(q)], width + U(q))
-    places = U(-q)
-    at = put_whole(at, w // WHOLE_TEN[places], max(width, places + U(1)) - places)
-    put_byte(at, POINT)
-    return put_whole(at + U(1), w % WHOLE_TEN[places], places)
-
-
-@inline
-def put_scientific(at: Any, w: Any, exponent: Any, width: Any) -> Any:
-    """Writes the digits of w, a point behind the first of them, and an exponent; where it ends."""
-    places = width - U(1)
-    at = put_whole(at, w // WHOLE_TEN[places], U(1))
-    if places > U(0):
-        put_byte(at, POINT)
-        at = put_whole(at + U(1), w % WHOLE_TEN[places], places)
-    put_byte(at, SMALL_E)
-    at += U(1)
-    if exponent < 0:
-        put_byte(at, MINUS)
-        at += U(1)
-    size = np.uint64(abs(exponent))
-    return put_whole(at, size, digits_of(size))
-
-
-@inline
 def put_value(at: Any, value: Any) -> Any:
     """Writes a float32 as short as it can be read back; where it ends."""
     if np.signbit(value):
         put_byte(at, MINUS)
-        at += U(1)
+        at += ONE
     if value == np.float32(0):
-        return put_whole(at, np.uint64(0), U(1))
+        return put_whole(at, NONE, ONE)
     w, q = shortest(abs(value))
     width = digits_of(w)
     exponent = q + np.int64(width) - 1
-    if -4 <= exponent < 10:
-        return put_fixed(at, w, q, width)
-    return put_scientific(at, w, exponent, width)
+    scientific = exponent < -4 or exponent >= 10
+    if q >= 0 and not scientific:
+        return put_whole(at, w * WHOLE_TEN[U(q)], width + U(q))
+    # a point behind the first digit, or where it belongs
+    places = width - ONE if scientific else U(-q)
+    at = put_whole(at, w // WHOLE_TEN[places], max(width, places + ONE) - places)
+    if places > NONE:
+        put_byte(at, POINT)
+        at = put_whole(at + ONE, w % WHOLE_TEN[places], places)
+    if scientific:
+        put_byte(at, SMALL_E)
+        at += ONE
+        if exponent < 0:
+            put_byte(at, MINUS)
+            at += ONE
+        size = U(abs(exponent))
+        at = put_whole(at, size, digits_of(size))
+    return at
 
 
 @kernel(
@@ -539,9 +533,7 @@ def format_lines(out: Any, rows: Any, begin: Any, end: Any, base: Any, labels: A
         line = at
         if label_of.size > 0:
             which = label_of[row - U(begin)]
-            for k in range(label_ends[which], label_ends[which + U(1)]):
-                put_byte(at, texts[k])
-                at += U(1)
+            at = put_text(at, texts, label_ends[which], label_ends[which + U(1)])
         lowest = np.uint64(0)
         for k in range(indptr[row], indptr[row + U(1)]):
             if indices[k] < lowest:
