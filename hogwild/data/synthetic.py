@@ -45,6 +45,8 @@ WHOLE = {
 }
 
 Floats = npt.NDArray[np.float32]
+Columns = npt.NDArray[np.uint32]
+LOGS = np.log1p(np.arange(MOST_REPEATS + 1)).astype(np.float32)  # log(1 + tf)
 
 
 def rcv1(
@@ -74,16 +76,8 @@ def rcv1(
     weight depends on a row. So rows to test on are those beyond the training rows:
     ``rcv1(1_000, first_row=200_000)``.
     """
-    _check(
-        {
-            "rows": rows,
-            "columns": columns,
-            "seed": seed,
-            "nonzeros": nonzeros,
-            "noise": noise,
-            "first_row": first_row,
-        }
-    )
+    given = {"rows": rows, "columns": columns, "seed": seed, "nonzeros": nonzeros}
+    _check(given | {"noise": noise, "first_row": first_row})
     text = _Text(columns, seed, nonzeros)
     indptr = text.row_pointers(first_row, rows)
     indices = np.empty(int(indptr[-1]), np.uint32)
@@ -151,9 +145,17 @@ class _Text:
         column_of = columns_by_frequency(order_key, columns)
         odds = _odds(columns)
         self._table = alias_table(odds, column_of)
-        self._opposite = _opposites(column_of)
-        self._rarity = _rarity(odds, nonzeros, column_of)
-        self._bag = _bag(columns)
+        # For each column, the one with the opposite weight; of an odd number the last has none
+        other = np.minimum(np.arange(columns) ^ 1, columns - 1)
+        self._opposite = _by_column(column_of[other], column_of, np.uint32)
+        # log(1 + rows / df), where df / rows = 1 - exp(-nonzeros * odds) as expected
+        self._rarity = _by_column(np.log1p(-1.0 / np.expm1(-nonzeros * odds)), column_of)
+        # An empty bag: the repeats of each column, a bit per column, a bit per word of bits
+        self._bag = (
+            np.zeros(columns, np.uint8),
+            np.zeros(columns // 64 + 1, np.uint64),
+            np.zeros(columns // 4096 + 1, np.uint64),
+        )
         self.weights = _planted_weights(weight_key, column_of)
         self._pilot = self._pilot_scores()
         typical = self._pilot.std()
@@ -173,7 +175,7 @@ class _Text:
     def draw(self, first_row: int, noise: float, arrays: tuple[npt.NDArray[Any], ...]) -> None:
         """Fills indices, values and labels of rows whose pointers are given."""
         source = (*self._keys[3:6], np.uint64(first_row))
-        of_column = (self._rarity, self.weights, _logs())
+        of_column = (self._rarity, self.weights, LOGS)
         tables = (self._table, self._opposite, of_column)
         draw_rows(source, (LEANING, noise), tables, self._bag, arrays)
 
@@ -218,15 +220,13 @@ def whole_number_problems(options: dict[str, Any], limits: dict[str, tuple[int, 
     return [
         f"{name} is {options[name]!r}; it must be a whole number from {least:,} to {most:,}"
         for name, (least, most) in limits.items()
-        if not _is_whole(options[name]) or not least <= options[name] <= most
+        if not isinstance(options[name], int | np.integer)
+        or isinstance(options[name], bool)
+        or not least <= options[name] <= most
     ]
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def columns_by_frequency(key: Any, columns: int) -> npt.NDArray[np.uint32]:
+def columns_by_frequency(key: Any, columns: int) -> Columns:
     """The column numbers, the most frequent first: a random permutation."""
     order = np.argsort(random_word(key, np.arange(columns, dtype=np.uint64)), kind="stable")
     return order.astype(np.uint32)
@@ -238,58 +238,28 @@ def _odds(columns: int) -> npt.NDArray[np.float64]:
     return np.asarray(odds / odds.sum())
 
 
-def _planted_weights(key: Any, column_of: npt.NDArray[np.uint32]) -> Floats:
+def _by_column(of_rank: npt.NDArray[Any], column_of: Columns, kind: Any = np.float32) -> Any:
+    """What is given for each rank, for each column."""
+    found = np.empty(len(column_of), kind)
+    found[column_of] = of_rank
+    return found
+
+
+def _planted_weights(key: Any, column_of: Columns) -> Any:
     rank = np.arange(len(column_of), dtype=np.uint64)
     drawn = normal(random_word(key, rank >> np.uint64(1)))
-    weights = np.empty(len(column_of), np.float32)
-    weights[column_of] = np.where(rank % 2 == 0, drawn, -drawn) / (TEACHING + rank)
-    return weights
+    return _by_column(np.where(rank % 2 == 0, drawn, -drawn) / (TEACHING + rank), column_of)
 
 
-def _topic_weights(key: Any, column_of: npt.NDArray[np.uint32]) -> Floats:
+def _topic_weights(key: Any, column_of: Columns) -> Any:
     """Weights of one of several classes: few words tell of a topic."""
     rank = np.arange(len(column_of), dtype=np.uint64)
     drawn = normal(random_word(key, rank))
-    weights = np.empty(len(column_of), np.float32)
-    weights[column_of] = np.where(np.abs(drawn) > TELLING, drawn, 0) / (TOPIC_TEACHING + rank)
-    return weights
+    weights = np.where(np.abs(drawn) > TELLING, drawn, 0) / (TOPIC_TEACHING + rank)
+    return _by_column(weights, column_of)
 
 
-def _opposites(column_of: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """For each column, the one with the opposite weight; of an odd number the last has none."""
-    rank = np.arange(len(column_of))
-    other = np.minimum(rank ^ 1, len(column_of) - 1)
-    opposite = np.empty(len(column_of), np.uint32)
-    opposite[column_of] = column_of[other]
-    return opposite
-
-
-def _rarity(
-    odds: npt.NDArray[np.float64], nonzeros: int, column_of: npt.NDArray[np.uint32]
-) -> Floats:
-    """log(1 + rows / df) by column; df / rows = 1 - exp(-nonzeros * odds), as expected."""
-    rarity = np.empty(len(odds), np.float32)
-    rarity[column_of] = np.log1p(-1.0 / np.expm1(-nonzeros * odds))
-    return rarity
-
-
-def _logs() -> Floats:
-    """log(1 + tf) for every tf that a row can have."""
-    return np.log1p(np.arange(MOST_REPEATS + 1)).astype(np.float32)
-
-
-def alias_table(
-    odds: npt.NDArray[np.float64], column_of: npt.NDArray[np.uint32]
-) -> npt.NDArray[np.uint64]:
+def alias_table(odds: npt.NDArray[np.float64], column_of: Columns) -> npt.NDArray[np.uint64]:
     table = np.empty(len(odds), np.uint64)
     fill_alias_table(odds * len(odds), column_of, table)
     return table
-
-
-def _bag(columns: int) -> tuple[npt.NDArray[Any], ...]:
-    """An empty bag: the repeats of each column, a bit per column, a bit per word of bits."""
-    return (
-        np.zeros(columns, np.uint8),
-        np.zeros(columns // 64 + 1, np.uint64),
-        np.zeros(columns // 4096 + 1, np.uint64),
-    )
