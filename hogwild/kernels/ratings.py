@@ -1,7 +1,5 @@
 """Passes over all ratings: grouped by user or by item, pairs that repeat, a share held out."""
 
-from typing import Any
-
 import numpy as np
 from numba import types
 
@@ -13,7 +11,7 @@ NUMBERS = writable(types.uint32)
 
 
 @kernel(types.void(CODES, writable(types.uint64)), fast=False)
-def count_codes(codes: Any, starts: Any) -> None:
+def count_codes(codes, starts):
     """Where each code's entries begin if they are put in order; `starts` has one place more."""
     for k in range(U(0), U(codes.size)):
         starts[U(codes[k]) + U(1)] += np.uint64(1)
@@ -22,7 +20,7 @@ def count_codes(codes: Any, starts: Any) -> None:
 
 
 @kernel(types.void(CODES, CODES, writable(types.uint64), NUMBERS), fast=False)
-def group_by(codes: Any, others: Any, starts: Any, grouped: Any) -> None:
+def group_by(codes, others, starts, grouped):
     """What stands beside each code, code by code, each code's in their order.
 
     `starts` is where each code's entries begin, and then where they end.
@@ -34,9 +32,7 @@ def group_by(codes: Any, others: Any, starts: Any, grouped: Any) -> None:
 
 
 @kernel(types.uint64(CODES, CODES, CODES, NUMBERS, NUMBERS, NUMBERS), fast=False)
-def first_of_pairs(
-    order: Any, users: Any, items: Any, seen_by: Any, seen_at: Any, first: Any
-) -> Any:
+def first_of_pairs(order, users, items, seen_by, seen_at, first):
     """Where each rating's pair occurs for the first time, by ratings in order of their users.
 
     `seen_by` holds an item's last user plus one, `seen_at` where that pair came first. Returns how
@@ -57,7 +53,7 @@ def first_of_pairs(
 
 
 @inline
-def count_group(group: Any, begin: Any, end: Any, repeats: Any) -> Any:
+def count_group(group, begin, end, repeats):
     """Counts each code of a group; returns how many of them had come before."""
     again = np.uint64(0)
     for k in range(begin, end):
@@ -72,7 +68,7 @@ def count_group(group: Any, begin: Any, end: Any, repeats: Any) -> Any:
         readonly(types.uint64), CODES, readonly(types.uint64), writable(types.uint32)
     )
 )
-def count_meetings(ends: Any, grouped: Any, others: Any, repeats: Any) -> Any:
+def count_meetings(ends, grouped, others, repeats):
     """How many ratings repeat a pair, the most ratings that one meets, and the sum over all.
 
     A rating of user u and item i meets n_u + n_i - n_ui ratings, itself included. `grouped` has
@@ -95,7 +91,7 @@ def count_meetings(ends: Any, grouped: Any, others: Any, repeats: Any) -> Any:
 
 
 @kernel(types.UniTuple(types.float64, 2)(readonly(types.float32), types.float64))
-def sum_and_squares(values: Any, centre: Any) -> Any:
+def sum_and_squares(values, centre):
     """The sum of the values, and that of their squared distances from a number."""
     total, squares = 0.0, 0.0
     for k in range(U(0), U(values.size)):
@@ -106,7 +102,7 @@ def sum_and_squares(values: Any, centre: Any) -> Any:
 
 
 @kernel(types.void(types.uint64, types.uint64, writable(types.boolean)), fast=False)
-def draw_share(seed: Any, below: Any, drawn: Any) -> None:
+def draw_share(seed, below, drawn):
     """Marks the places whose random words are below a limit."""
     for k in range(U(0), U(drawn.size)):
         drawn[k] = random_word(seed, k + U(1)) < below  # the word of 0 and 0 is 0

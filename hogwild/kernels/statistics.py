@@ -1,7 +1,5 @@
 """Counting: how many rows hold each column, and how many rows a row shares a column with."""
 
-from typing import Any
-
 import numpy as np
 from numba import types
 
@@ -13,7 +11,7 @@ INDICES = readonly(types.uint32)
 
 
 @kernel(types.void(INDPTR, INDICES, writable(types.uint32), writable(types.uint32)))
-def count_holders(indptr: Any, indices: Any, last: Any, holders: Any) -> None:
+def count_holders(indptr, indices, last, holders):
     """holders[c] = rows that hold column c, however often. `last` and `holders` begin as zeros."""
     for row in range(U(0), U(indptr.size) - U(1)):
         this = np.uint32(row + U(1))
@@ -24,7 +22,7 @@ def count_holders(indptr: Any, indices: Any, last: Any, holders: Any) -> None:
 
 
 @kernel(types.void(INDPTR, INDICES, readonly(types.float32), writable(types.float32)))
-def sum_by_row(indptr: Any, indices: Any, of_column: Any, sums: Any) -> None:
+def sum_by_row(indptr, indices, of_column, sums):
     """sums[r] = the sum of of_column[c] over the entries of row r."""
     for row in range(U(0), U(sums.size)):
         total = np.float32(0)
@@ -34,7 +32,7 @@ def sum_by_row(indptr: Any, indices: Any, of_column: Any, sums: Any) -> None:
 
 
 @kernel(types.void(INDPTR, INDICES, readonly(types.uint64), writable(types.uint64)))
-def count_collisions(indptr: Any, indices: Any, masks: Any, counts: Any) -> None:
+def count_collisions(indptr, indices, masks, counts):
     """counts[i] += the rows that hold a column with bit i in its mask."""
     for row in range(U(0), U(indptr.size) - U(1)):
         word = np.uint64(0)

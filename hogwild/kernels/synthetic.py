@@ -3,8 +3,6 @@
 `fast` is off throughout: the order of every sum is fixed, so the bytes are those of the source.
 """
 
-from typing import Any
-
 import numpy as np
 from numba import types
 
@@ -27,7 +25,7 @@ LOW6 = np.uint64(63)
 
 
 @inline
-def normal(word: Any) -> Any:
+def normal(word):
     """A standard normal number from one random word (Box and Muller 1958)."""
     radius = np.sqrt(-2.0 * np.log((np.float64(word >> np.uint64(32)) + 0.5) / TWO32))
     turn = np.float64(word & np.uint64(0xFFFFFFFF)) / TWO32
@@ -35,7 +33,7 @@ def normal(word: Any) -> Any:
 
 
 @inline
-def alias_entry(share: Any, other: Any) -> Any:
+def alias_entry(share, other):
     """Upper half: the share of a slot that is its own, in 2^-32; lower half: whose the rest is."""
     own = np.uint64(min(max(share * TWO32, 0.0), TWO32 - 1.0))
     return (own << np.uint64(32)) | np.uint64(other)
@@ -44,7 +42,7 @@ def alias_entry(share: Any, other: Any) -> Any:
 @kernel(
     types.void(readonly(types.float64), readonly(types.uint32), writable(types.uint64)), fast=False
 )
-def fill_alias_table(odds: Any, column_of: Any, table: Any) -> None:
+def fill_alias_table(odds, column_of, table):
     """Walker's table (1977): a slot for each column, filled up to 1 by a column that has more.
 
     `odds`, by falling rank, have the mean 1. The richest gives to the poorest until it has less
@@ -66,7 +64,7 @@ def fill_alias_table(odds: Any, column_of: Any, table: Any) -> None:
 
 
 @inline
-def draw_column(word: Any, table: Any) -> Any:
+def draw_column(word, table):
     """A column from the upper half of a random word, or the one that shares its slot."""
     slot = random_below(word, table.size)
     entry = table[slot]
@@ -80,7 +78,7 @@ def draw_column(word: Any, table: Any) -> Any:
     ),
     fast=False,
 )
-def draw_lengths(key: Any, first_row: Any, shape: Any, lengths: Any) -> None:
+def draw_lengths(key, first_row, shape, lengths):
     """length = median exp(sigma z), rounded, at least 1 and at most `longest`."""
     median, sigma, longest = shape
     for i in range(U(0), U(lengths.size)):
@@ -90,7 +88,7 @@ def draw_lengths(key: Any, first_row: Any, shape: Any, lengths: Any) -> None:
 
 
 @inline
-def lean_to(word: Any, column: Any, lean: Any, pairs: Any) -> Any:
+def lean_to(word, column, lean, pairs):
     """The column, or its opposite where that fits better with what the row leans to."""
     opposite, weights = pairs
     against = np.float64(weights[column]) * lean < 0.0
@@ -99,7 +97,7 @@ def lean_to(word: Any, column: Any, lean: Any, pairs: Any) -> Any:
 
 
 @inline
-def put_in_bag(bits: Any, words: Any, column: Any) -> Any:
+def put_in_bag(bits, words, column):
     """Sets the bit of a column, and that of its 64 bits; whether it was not there yet."""
     where, bit = column >> np.uint64(6), ONE << (column & LOW6)
     new = (bits[where] & bit) == np.uint64(0)
@@ -109,7 +107,7 @@ def put_in_bag(bits: Any, words: Any, column: Any) -> Any:
 
 
 @inline
-def list_bag(bits: Any, words: Any, indices: Any, at: Any) -> Any:
+def list_bag(bits, words, indices, at):
     """Takes all columns out of a bag, and writes them in rising order; returns where they end."""
     for block in range(U(0), U(words.size)):
         outer = words[block]
@@ -127,7 +125,7 @@ def list_bag(bits: Any, words: Any, indices: Any, at: Any) -> Any:
 
 
 @inline
-def draw_bag(key: Any, lean: Any, length: Any, tables: Any, bag: Any) -> None:
+def draw_bag(key, lean, length, tables, bag):
     """Draws columns until `length` different ones are in the bag.
 
     A drawn column stands there once, twice, three times, ... with odds that halve.
@@ -147,7 +145,7 @@ def draw_bag(key: Any, lean: Any, length: Any, tables: Any, bag: Any) -> None:
 
 
 @inline
-def empty_bag(bag: Any, begin: Any, of_column: Any, indices: Any, values: Any) -> Any:
+def empty_bag(bag, begin, of_column, indices, values):
     """Writes the bag's columns in rising order, scales the row to norm 1, returns its score.
 
     value = log(1 + repeats) * rarity / norm;  score = sum of value * weight
@@ -193,7 +191,7 @@ def empty_bag(bag: Any, begin: Any, of_column: Any, indices: Any, values: Any) -
     ),
     fast=False,
 )
-def draw_rows(source: Any, degrees: Any, tables: Any, bag: Any, rows: Any) -> None:
+def draw_rows(source, degrees, tables, bag, rows):
     """Fills the rows' indices and values, and label = sign(score + noise z).
 
     A row leans to one class or the other, by up to `leaning`.

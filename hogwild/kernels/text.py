@@ -63,10 +63,10 @@ WHOLE_TEN = np.array([10**k for k in range(20)], np.uint64)
 
 
 @intrinsic
-def address_of(typing_context, array):  # type: ignore[no-untyped-def]
+def address_of(typing_context, array):
     """The address of an array's first element."""
 
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def emit(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         return builder.ptrtoint(data, ir.IntType(64))
 
@@ -78,20 +78,20 @@ def _pointer(builder: Any, address: Any, bits: int) -> Any:
 
 
 @intrinsic
-def byte_at(typing_context, at):  # type: ignore[no-untyped-def]
+def byte_at(typing_context, at):
     """The byte at an address."""
 
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def emit(context, builder, signature, arguments):
         return builder.load(_pointer(builder, arguments[0], 8))
 
     return types.uint8(types.uint64), emit
 
 
 @intrinsic
-def digit_at(typing_context, at):  # type: ignore[no-untyped-def]
+def digit_at(typing_context, at):
     """The digit at an address; more than 9 if there is none."""
 
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def emit(context, builder, signature, arguments):
         byte = builder.load(_pointer(builder, arguments[0], 8))
         return builder.zext(builder.sub(byte, byte.type(ZERO)), ir.IntType(64))
 
@@ -99,20 +99,20 @@ def digit_at(typing_context, at):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def word_at(typing_context, at):  # type: ignore[no-untyped-def]
+def word_at(typing_context, at):
     """Eight bytes from an address on as one number, the first byte lowest."""
 
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def emit(context, builder, signature, arguments):
         return builder.load(_pointer(builder, arguments[0], 64), align=1)
 
     return types.uint64(types.uint64), emit
 
 
 @intrinsic
-def put_byte(typing_context, at, byte):  # type: ignore[no-untyped-def]
+def put_byte(typing_context, at, byte):
     """Writes a byte to an address."""
 
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def emit(context, builder, signature, arguments):
         builder.store(arguments[1], _pointer(builder, arguments[0], 8))
         return context.get_dummy_value()
 
@@ -120,20 +120,20 @@ def put_byte(typing_context, at, byte):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def double_of(typing_context, bits):  # type: ignore[no-untyped-def]
+def double_of(typing_context, bits):
     """The double that has these bits."""
 
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def emit(context, builder, signature, arguments):
         return builder.bitcast(arguments[0], ir.DoubleType())
 
     return types.float64(types.uint64), emit
 
 
 @intrinsic
-def wide_product(typing_context, a, b):  # type: ignore[no-untyped-def]
+def wide_product(typing_context, a, b):
     """The product of two 64-bit numbers, its upper and its lower half."""
 
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def emit(context, builder, signature, arguments):
         wide = ir.IntType(128)
         product = builder.mul(*(builder.zext(number, wide) for number in arguments))
         halves = [builder.lshr(product, wide(64)), product]
@@ -144,10 +144,10 @@ def wide_product(typing_context, a, b):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def rarely(typing_context, condition):  # type: ignore[no-untyped-def]
+def rarely(typing_context, condition):
     """A condition that is hardly ever true, so that the code for it is kept out of the way."""
 
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def emit(context, builder, signature, arguments):
         bit = ir.IntType(1)
         declared = ir.FunctionType(bit, [bit, bit])
         function = cgutils.get_or_insert_function(builder.module, declared, "llvm.expect.i1")
@@ -157,14 +157,14 @@ def rarely(typing_context, condition):  # type: ignore[no-untyped-def]
 
 
 @always_inline
-def digit_count(word: Any) -> Any:
+def digit_count(word):
     """How many digits a word (after `^ DIGITS`) begins with: 0 to 8."""
     others = (word + U(0x7676767676767676)) | word  # a digit is 0..9, all others are more
     return trailing_zeros(others & U(0x8080808080808080)) >> U(3)
 
 
 @always_inline
-def digits_value(word: Any, count: Any) -> Any:
+def digits_value(word, count):
     """The whole number that the first `count` digits of a word (after `^ DIGITS`) make.
 
     No branch depends on the count: it varies, and a wrong guess costs the processor 15 cycles.
@@ -178,7 +178,7 @@ def digits_value(word: Any, count: Any) -> Any:
 
 
 @seldom
-def nearest(w: Any, q: Any) -> Any:
+def nearest(w, q):
     """The double nearest to w * 10^q, or NaN where 128 bits of the product do not tell."""
     if w <= EXACT and -22 <= q <= 22:
         if q < 0:
@@ -211,7 +211,7 @@ def nearest(w: Any, q: Any) -> Any:
 
 
 @seldom
-def any_number(at: Any) -> Any:
+def any_number(at):
     """A number in any form, and where it ends. NaN if it is one that this module cannot tell."""
     negative = byte_at(at) == MINUS
     at += U(negative or byte_at(at) == PLUS)
@@ -255,7 +255,7 @@ def any_number(at: Any) -> Any:
 
 
 @always_inline
-def append_digits(at: Any, w: Any) -> Any:
+def append_digits(at, w):
     """Appends the digits that begin at `at` to w, which may overflow; where they end."""
     count = U(8)
     while count == U(8):
@@ -267,7 +267,7 @@ def append_digits(at: Any, w: Any) -> Any:
 
 
 @always_inline
-def number(begin: Any) -> Any:
+def number(begin):
     """As `any_number`, but quick for digits, perhaps a point and more digits: nearly all."""
     # Two copies: the address of the digits must not depend on a computed sign.
     if byte_at(begin) == MINUS:
@@ -276,7 +276,7 @@ def number(begin: Any) -> Any:
 
 
 @always_inline
-def plain_number(begin: Any, first: Any, sign: Any) -> Any:
+def plain_number(begin, first, sign):
     """The number whose digits begin at `first`."""
     w = digit_at(first)
     if rarely(w > NINE):
@@ -299,14 +299,14 @@ def plain_number(begin: Any, first: Any, sign: Any) -> Any:
 
 
 @always_inline
-def after_blanks(at: Any) -> Any:
+def after_blanks(at):
     while byte_at(at) == SPACE or byte_at(at) == TAB:
         at += ONE
     return at
 
 
 @always_inline
-def after_line(at: Any) -> Any:
+def after_line(at):
     """Where the next line begins, if only a comment or nothing is left of this one; else 0."""
     if byte_at(at) == RETURN:
         at += ONE
@@ -317,7 +317,7 @@ def after_line(at: Any) -> Any:
 
 
 @always_inline
-def labels_at(begin: Any, several: Any, y: Any, place: Any) -> Any:
+def labels_at(begin, several, y, place):
     """Labels with commas between them, from y[place] on: where they end, and how many there are.
 
     0 where they are none. With `several`, a line may have none.
@@ -359,16 +359,7 @@ def labels_at(begin: Any, several: Any, y: Any, place: Any) -> Any:
     ),
     fast=False,
 )
-def parse_lines(
-    text: Any,
-    begin: Any,
-    end: Any,
-    base: Any,
-    labelled: Any,
-    several: Any,
-    arrays: Any,
-    known: Any,
-) -> Any:
+def parse_lines(text, begin, end, base, labelled, several, arrays, known):
     """Parses the lines text[begin:end], and stops before one that is wrong or too hard to read.
 
     Appends to arrays (indptr, indices, values, label_ends, labels) that have room enough, and hold
@@ -428,7 +419,7 @@ def parse_lines(
 
 
 @inline
-def put_text(at: Any, blob: Any, begin: Any, end: Any) -> Any:
+def put_text(at, blob, begin, end):
     """Copies a text; where it ends."""
     for k in range(begin, end):
         put_byte(at, blob[k])
@@ -437,7 +428,7 @@ def put_text(at: Any, blob: Any, begin: Any, end: Any) -> Any:
 
 
 @inline
-def shortest(x: Any) -> Any:
+def shortest(x):
     """The fewest digits that are read as the float32 x > 0: whole numbers w and q of w * 10^q.
 
     Three powers of two get a digit more: their shortest neighbour is not their nearest.
@@ -459,7 +450,7 @@ def shortest(x: Any) -> Any:
 
 
 @inline
-def digits_of(whole: Any) -> Any:
+def digits_of(whole):
     """How many digits a whole number has."""
     width = U(1)
     while width < U(WHOLE_TEN.size) and whole >= WHOLE_TEN[width]:
@@ -468,7 +459,7 @@ def digits_of(whole: Any) -> Any:
 
 
 @inline
-def put_whole(at: Any, whole: Any, width: Any) -> Any:
+def put_whole(at, whole, width):
     """Writes a whole number with `width` digits; where they end."""
     for k in range(U(0), U(width)):
         put_byte(at + U(width) - U(1) - k, ZERO + whole % np.uint64(10))
@@ -477,7 +468,7 @@ def put_whole(at: Any, whole: Any, width: Any) -> Any:
 
 
 @inline
-def put_value(at: Any, value: Any) -> Any:
+def put_value(at, value):
     """Writes a float32 as short as it can be read back; where it ends."""
     if np.signbit(value):
         put_byte(at, MINUS)
@@ -518,7 +509,7 @@ def put_value(at: Any, value: Any) -> Any:
     ),
     fast=False,
 )
-def format_lines(out: Any, rows: Any, begin: Any, end: Any, base: Any, labels: Any) -> Any:
+def format_lines(out, rows, begin, end, base, labels):
     """Writes the rows begin:end as lines, and stops before one whose columns do not ascend.
 
     `labels` are the texts of the labels one after the other, where each of them begins and ends,
