@@ -19,7 +19,6 @@ MOST_KINDS = 128  # different values that are counted one by one
 SAMPLE = 1 << 12  # values that show, most often, when there are more
 
 Floats = npt.NDArray[np.float32]
-Words = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,10 @@ def rating_statistics(ratings: Ratings) -> RatingStatistics:
     """Counts everything in a few passes over the ratings."""
     users, items = ratings.shape
     by_user, by_item = counts_of(ratings.users, users), counts_of(ratings.items, items)
-    again, most, total = _meetings(ratings, by_user, by_item)
+    grouped_items, _ = grouped(ratings.users, ratings.items, users)
+    again, most, total = count_meetings(
+        np.cumsum(by_user), grouped_items, by_item, np.zeros(items, np.uint32)
+    )
     every = max(len(ratings), 1)
     busiest = max(int(by_user.max(initial=0)), int(by_item.max(initial=0)))
     valued = ratings.values if ratings.values is not None and len(ratings) else None
@@ -136,11 +138,3 @@ def _kinds(values: Floats | None) -> tuple[tuple[tuple[float, int], ...], int | 
         return (), None
     found += np.float32(0)  # of -0 it makes 0
     return tuple(zip(found.tolist(), counts.tolist(), strict=True)), len(found)
-
-
-def _meetings(ratings: Ratings, by_user: Words, by_item: Words) -> tuple[int, int, int]:
-    """Ratings that repeat a pair, the most ratings that one meets, and the sum over all."""
-    items, _ = grouped(ratings.users, ratings.items, len(by_user))
-    repeats = np.zeros(len(by_item), np.uint32)
-    again, most, total = count_meetings(np.cumsum(by_user), items, by_item, repeats)
-    return int(again), int(most), int(total)

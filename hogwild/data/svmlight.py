@@ -18,13 +18,7 @@ import numpy.typing as npt
 from hogwild.data.labels import LabelSets
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError
-from hogwild.kernels.text import (
-    FEATURE_WIDTH,
-    FLOAT32_LIMIT,
-    PADDING,
-    format_lines,
-    parse_lines,
-)
+from hogwild.kernels.text import FEATURE_WIDTH, FLOAT32_LIMIT, PADDING, format_lines, parse_lines
 
 if TYPE_CHECKING:
     from hogwild.data.files import Source
@@ -119,10 +113,19 @@ class _Lines:
                 self.base = 0
         self._make_room(size)
         array = np.frombuffer(text, np.uint8)
-        while (at := self._parse(array, at, size)) < size:
-            end = text.index(b"\n", at)
-            self._take_line(_Line(self.name, self.line + 1, bytes(text[at:end])))
-            at = end + 1
+        arrays = self.indptr, self.indices, self.values, self.label_ends, self.y
+        while at < size:
+            known = self.rows, self.nonzeros, self.labels
+            stop, self.rows, self.nonzeros, self.labels, lines, columns = parse_lines(
+                array, at, size, self.base, self.labelled, self.several, arrays, known
+            )
+            self.line += lines
+            self.columns = max(self.columns, columns)
+            at = int(stop)
+            if at < size:  # a line that the kernel does not understand
+                end = text.index(b"\n", at)
+                self._take_line(_Line(self.name, self.line + 1, bytes(text[at:end])))
+                at = end + 1
 
     def as_rows(self) -> Rows:
         """What was read, in arrays of just the right length."""
@@ -135,35 +138,32 @@ class _Lines:
         self.y.resize(self.labels, refcheck=False)
         self.indices.resize(self.nonzeros, refcheck=False)
         self.values.resize(self.nonzeros, refcheck=False)
+        y: Any = self.y
+        if not self.labelled or (self.labels == 0 and not self.needs_labels):
+            y = None
+        elif self.several:
+            names, numbers = np.unique(self.y, return_inverse=True)
+            y = LabelSets(self.label_ends, numbers, names)
         return Rows.from_arrays(
             self.indptr,
             self.indices,
             self.values,
             self.columns,
-            self._all_labels(),
+            y,
             index_base=self.base,
             name=self.name,
         )
 
-    def _all_labels(self) -> Any:
-        if not self.labelled or (self.labels == 0 and not self.needs_labels):
-            return None
-        if not self.several:
-            return self.y
-        names, numbers = np.unique(self.y, return_inverse=True)
-        return LabelSets(self.label_ends, numbers, names)
-
     def _make_room(self, size: int) -> None:
         """Makes the arrays hold a block's worth more, at the least: `1` and `1:1` are shortest."""
-        rows = self.rows + size // 2 + 1
-        nonzeros = self.nonzeros + size // 4 + 1
-        self.indptr = self._room(self.indptr, self.rows + 1, rows + 1)
-        self.label_ends = self._room(self.label_ends, self.rows + 1, rows + 1)
-        self.y = self._room(self.y, self.labels, self.labels + size // 2 + 1)
-        self.indices = self._room(self.indices, self.nonzeros, nonzeros)
-        self.values = self._room(self.values, self.nonzeros, nonzeros)
+        self.indptr = self._room(self.indptr, self.rows + 1, size // 2)
+        self.label_ends = self._room(self.label_ends, self.rows + 1, size // 2)
+        self.y = self._room(self.y, self.labels, size // 2)
+        self.indices = self._room(self.indices, self.nonzeros, size // 4)
+        self.values = self._room(self.values, self.nonzeros, size // 4)
 
-    def _room(self, array: npt.NDArray[Any], used: int, needed: int) -> npt.NDArray[Any]:
+    def _room(self, array: npt.NDArray[Any], used: int, more: int) -> npt.NDArray[Any]:
+        needed = used + more + 1
         if len(array) >= needed:
             return array
         if used > FEW:
@@ -175,17 +175,6 @@ class _Lines:
         longer = np.empty(max(needed + expected, least), array.dtype)
         longer[:used] = array[:used]
         return longer
-
-    def _parse(self, array: npt.NDArray[np.uint8], at: int, size: int) -> int:
-        """Adds the rows up to the first line that the kernel does not understand; where it is."""
-        arrays = self.indptr, self.indices, self.values, self.label_ends, self.y
-        known = self.rows, self.nonzeros, self.labels
-        stopped, self.rows, self.nonzeros, self.labels, lines, columns = parse_lines(
-            array, at, size, self.base, self.labelled, self.several, arrays, known
-        )
-        self.line += lines
-        self.columns = max(self.columns, columns)
-        return int(stopped)
 
     def _take_line(self, line: "_Line") -> None:
         """Adds a row that the kernel left over, or raises what is wrong with it."""

@@ -54,16 +54,6 @@ def next_of(at, a, b, c):
 
 
 @always_inline
-def field_end(at, separators, others, way):
-    """Where the field that begins at `at` ends: at a separator or at the line's end."""
-    at = next_of(at, separators, others, NEWLINES)
-    if way == DOUBLE:
-        while byte_at(at) != NEWLINE and byte_at(at) != byte_at(at + U(1)):
-            at = next_of(at + U(1), separators, others, NEWLINES)
-    return at
-
-
-@always_inline
 def after_spaces(at, way):
     while byte_at(at) == SPACE or (way == BLANKS and byte_at(at) == TAB):
         at += U(1)
@@ -99,7 +89,10 @@ def quoted_field(begin, separators):
 @always_inline
 def plain_field(begin, separators, others, way):
     """Where the text of a field ends, without blanks behind it, and where the field does."""
-    stop = field_end(begin, separators, others, way)
+    stop = next_of(begin, separators, others, NEWLINES)
+    if way == DOUBLE:
+        while byte_at(stop) != NEWLINE and byte_at(stop) != byte_at(stop + U(1)):
+            stop = next_of(stop + U(1), separators, others, NEWLINES)
     end = stop
     if end > begin and byte_at(end) == NEWLINE and byte_at(end - U(1)) == RETURN:
         end -= U(1)

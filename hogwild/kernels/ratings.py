@@ -3,7 +3,7 @@
 import numpy as np
 from numba import types
 
-from hogwild.kernels.compile import inline, kernel
+from hogwild.kernels.compile import kernel
 from hogwild.kernels.primitives import U, random_word, readonly, writable
 
 CODES = readonly(types.uint32)
@@ -52,17 +52,6 @@ def first_of_pairs(order, users, items, seen_by, seen_at, first):
     return repeated
 
 
-@inline
-def count_group(group, begin, end, repeats):
-    """Counts each code of a group; returns how many of them had come before."""
-    again = np.uint64(0)
-    for k in range(begin, end):
-        code = U(group[k])
-        again += np.uint64(repeats[code] != np.uint32(0))
-        repeats[code] += np.uint32(1)
-    return again
-
-
 @kernel(
     types.UniTuple(types.uint64, 3)(
         readonly(types.uint64), CODES, readonly(types.uint64), writable(types.uint32)
@@ -78,7 +67,10 @@ def count_meetings(ends, grouped, others, repeats):
     begin = U(0)
     for user in range(U(0), U(ends.size)):
         end = U(ends[user])
-        again += count_group(grouped, begin, end, repeats)
+        for k in range(begin, end):
+            item = U(grouped[k])
+            again += np.uint64(repeats[item] != np.uint32(0))
+            repeats[item] += np.uint32(1)
         for k in range(begin, end):
             item = U(grouped[k])
             met = np.uint64(end - begin) + others[item] - np.uint64(repeats[item])
