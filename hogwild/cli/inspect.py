@@ -110,7 +110,10 @@ def _rows(parsed: argparse.Namespace) -> Found:
         ("labels", _labels(found.labels, found.label_kinds, found.rows)),
         ("Omega", f"{found.omega:,}   most non-zeros in a row"),
         ("Delta", f"{found.delta:.4f}   share of the rows that hold the most frequent column"),
-        ("rho", f"{found.rho:.4f}   largest share of the rows that one row meets{how}"),
+        (
+            "rho",
+            f"{found.rho:.4f}   largest share of the rows that share a column with one row{how}",
+        ),
     ]
     few = [entry for entry in found.frequency if entry[0] < found.columns_used]
     if few:
@@ -143,7 +146,7 @@ def _ratings(parsed: argparse.Namespace) -> Found:
         ("per item", _spread(found.item_ratings)),
         ("Omega", f"{found.omega}        rows of factors that a rating touches"),
         ("Delta", f"{found.delta:.4f}   largest share of the ratings of one user or one item"),
-        ("rho", f"{found.rho:.4f}   largest share of the ratings that one rating meets"),
+        ("rho", f"{found.rho:.4f}   largest share of the ratings with the user or item of one"),
         ("chance", f"{found.chance:.4f}   that two ratings have the same user or item"),
     ]
     return found, rating_statistics.meaning(found), shown

@@ -131,18 +131,18 @@ def statistics(rows: Rows, seed: int = 0) -> Statistics:
 def meaning(statistics: Statistics) -> str:
     """What the numbers mean for several workers on this data, in two sentences."""
     source = "" if statistics.rho_exact else f" (found among {statistics.rho_sample:,} rows)"
-    met = (
+    overlap = (
         f"The most frequent column is in {percent(statistics.delta)} of the rows, and one row "
         f"shares a column with {percent(statistics.rho)} of the rows{source}. "
     )
     if statistics.sharing.pays:
-        return met + (
-            "The weights are many and evenly used, so workers seldom write to one cache line: "
-            "expect a gain from more workers with the hogwild strategy, too."
+        return overlap + (
+            "The weights are many and evenly used, so workers seldom write to the same cache line: "
+            "expect a gain from more workers, also with the hogwild strategy."
         )
-    return met + (
-        "Workers that write to one array of weights would pass its cache lines back and forth: "
-        "expect no gain from more workers with the hogwild strategy; strategies that give each "
+    return overlap + (
+        "Workers that share one array of weights would pass its cache lines back and forth: "
+        "expect no gain from more workers with the hogwild strategy. Strategies that give each "
         "worker a private copy do not have this problem."
     )
 

@@ -187,6 +187,12 @@ def _odds(items: int, mean: float) -> Doubles:
     return np.asarray(odds / odds.sum())
 
 
+def _normals(key: Any, count: int) -> Doubles:
+    drawn = np.empty(count)
+    fill_normals(key, drawn)
+    return drawn
+
+
 def _activity(key: Any, users: int, items: int, ratings: int) -> Words:
     """How many ratings each user has: count = least + scale exp(SIGMA z), up to `most`.
 
@@ -195,9 +201,7 @@ def _activity(key: Any, users: int, items: int, ratings: int) -> Words:
     mean = ratings / users
     least = max(1.0, min(LEAST, mean // 4))
     most = float(min(3 * items // 4, MOST_TIMES * math.ceil(mean)))
-    activity = np.empty(users)
-    fill_normals(key, activity)
-    np.exp(SIGMA * activity, out=activity)
+    activity = np.exp(SIGMA * _normals(key, users))
     low, high = 0.0, most / float(activity.min())
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
@@ -220,12 +224,11 @@ def _planted(
     item_of: npt.NDArray[np.uint32],
 ) -> Planted:
     items = len(odds)
-    of_users, of_items = np.empty(users), np.empty(items)
-    fill_normals(keys[0], of_users)
-    fill_normals(keys[1], of_items)
-    user_biases = (USER_BIASES * of_users).astype(np.float32)
+    user_biases = (USER_BIASES * _normals(keys[0], users)).astype(np.float32)
     popularity = ndtri(1.0 - (np.arange(items) + 0.5) / items)
-    biases = ITEM_BIASES * (LIKED * popularity + math.sqrt(1.0 - LIKED**2) * of_items)
+    biases = ITEM_BIASES * (
+        LIKED * popularity + math.sqrt(1.0 - LIKED**2) * _normals(keys[1], items)
+    )
     # the share of the users that have an item, about: so that the mean of the values is MEAN
     held = 1.0 - 1.0 / (1.0 + mean * odds)
     item_biases = np.empty(items, np.float32)

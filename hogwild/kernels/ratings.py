@@ -57,11 +57,11 @@ def first_of_pairs(order, users, items, seen_by, seen_at, first):
         readonly(types.uint64), CODES, readonly(types.uint64), writable(types.uint32)
     )
 )
-def count_meetings(ends, grouped, others, repeats):
-    """How many ratings repeat a pair, the most ratings that one meets, and the sum over all.
+def count_overlaps(ends, grouped, others, repeats):
+    """How many ratings repeat a pair, the most ratings that overlap with one, and the sum over all.
 
-    A rating of user u and item i meets n_u + n_i - n_ui ratings, itself included. `grouped` has
-    the items of each user's ratings, others[i] is n_i, and `repeats` are zeros, before and after.
+    A rating of user u and item i overlaps with n_u + n_i - n_ui ratings, itself included. `grouped`
+    has the items of each user's ratings, others[i] is n_i, `repeats` are zeros, before and after.
     """
     again = most = total = np.uint64(0)
     begin = U(0)
@@ -73,9 +73,9 @@ def count_meetings(ends, grouped, others, repeats):
             repeats[item] += np.uint32(1)
         for k in range(begin, end):
             item = U(grouped[k])
-            met = np.uint64(end - begin) + others[item] - np.uint64(repeats[item])
-            most = max(most, met)
-            total += met
+            overlap = np.uint64(end - begin) + others[item] - np.uint64(repeats[item])
+            most = max(most, overlap)
+            total += overlap
         for k in range(begin, end):
             repeats[U(grouped[k])] = np.uint32(0)
         begin = end

@@ -88,15 +88,6 @@ def draw_lengths(key, first_row, shape, lengths):
 
 
 @inline
-def lean_to(word, column, lean, pairs):
-    """The column, or its opposite where that fits better with what the row leans to."""
-    opposite, weights = pairs
-    against = np.float64(weights[column]) * lean < 0.0
-    odds = random_share(scramble(word))
-    return np.uint64(opposite[column]) if against and odds < abs(lean) else np.uint64(column)
-
-
-@inline
 def put_in_bag(bits, words, column):
     """Sets the bit of a column, and that of its 64 bits; whether it was not there yet."""
     where, bit = column >> np.uint64(6), ONE << (column & LOW6)
@@ -128,16 +119,20 @@ def list_bag(bits, words, indices, at):
 def draw_bag(key, lean, length, tables, bag):
     """Draws columns until `length` different ones are in the bag.
 
-    A drawn column stands there once, twice, three times, ... with odds that halve.
+    A drawn column stands there once, twice, three times, ... with odds that halve. Its opposite
+    takes its place where that fits better with what the row leans to.
     """
     repeats, bits, words = bag
-    table, pairs = tables
+    table, opposite, weights = tables
     found = U(0)
     counter = np.uint64(0)
     while found < length:
         word = random_word(key, counter)
         counter += ONE
-        column = lean_to(word, draw_column(word, table), lean, pairs)
+        column = np.uint64(draw_column(word, table))
+        against = np.float64(weights[column]) * lean < 0.0
+        if against and random_share(scramble(word)) < abs(lean):
+            column = np.uint64(opposite[column])
         before = U(repeats[column])
         found += U(before == U(0))
         repeats[column] = min(before + U(1) + U(trailing_zeros(word)), U(MOST_REPEATS))
@@ -199,7 +194,7 @@ def draw_rows(source, degrees, tables, bag, rows):
     column_key, lean_key, label_key, first_row = source
     leaning, noise = degrees
     alias_table, opposite, of_column = tables
-    drawing = alias_table, (opposite, of_column[1])
+    drawing = alias_table, opposite, of_column[1]
     indptr, indices, values, y = rows
     for i in range(U(0), U(y.size)):
         row = first_row + np.uint64(i)

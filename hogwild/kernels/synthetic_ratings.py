@@ -70,12 +70,6 @@ def draw_items(key, count, table, taken, bits):
         bits[U(taken[k]) >> U(6)] = np.uint64(0)
 
 
-@inline
-def half_star(score):
-    """The nearest of 0.5, 1, ..., 5."""
-    return min(max(np.floor(2.0 * score + 0.5) * 0.5, 0.5), 5.0)
-
-
 @kernel(types.void(types.uint64, types.uint64, writable(types.uint64)), fast=False)
 def count_by_bin(key, ratings, counts):
     """How many of the ratings go to each bin."""
@@ -119,7 +113,9 @@ def draw_ratings(keys, numbers, tables, planted, scratch, ratings):
             next_in_bin[where] += ONE
             users[at] = np.uint32(user)
             items[at] = np.uint32(item)
-            values[at] = np.float32(half_star(score) if half_stars else score)
+            if half_stars:  # the nearest of 0.5, 1, ..., 5
+                score = min(max(np.floor(2.0 * score + 0.5) * 0.5, 0.5), 5.0)
+            values[at] = np.float32(score)
 
 
 @kernel(types.void(types.uint64, readonly(types.uint64), RATINGS), fast=False)
