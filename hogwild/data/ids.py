@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.data.given_ids import as_ids, number_blocks, refuse_empty, text_blocks
+from hogwild.data.given_ids import as_ids, number_blocks, text_blocks
 from hogwild.data.texts import Numbers, Texts, as_bytes, first_invalid, written
 from hogwild.errors import DataError
 from hogwild.kernels import ids as kernels
@@ -71,7 +71,10 @@ class Ids:
             return _of_numbers(given, codes), codes
         table = _Table()
         for begin, block in text_blocks(given, name):
-            refuse_empty(block, begin, name)
+            empty = block.begins == block.ends
+            if empty.any():
+                at = begin + int(np.argmax(empty)) + 1
+                raise DataError(f"{name}: number {at} is empty; leave out what has no id")
             table.add(block, codes[begin : begin + len(block)])
         return table.ids(), codes
 

@@ -43,14 +43,10 @@ LEAST_POWER, MOST_POWER = -300, 288
 
 def _power_of_ten(power: int) -> tuple[int, int]:
     """A number of 128 bits and a binary exponent: their product is 10^power, rounded down."""
-    over = 10 ** max(power, 0)
-    under = 10 ** max(-power, 0)
+    over, under = 10 ** max(power, 0), 10 ** max(-power, 0)
     exponent = over.bit_length() - under.bit_length() - 128
-    for exact in (exponent, exponent + 1):
-        bits = (over << max(-exact, 0)) // (under << max(exact, 0))
-        if bits.bit_length() == 128:
-            return bits, exact
-    raise AssertionError(power)
+    bits = (over << max(-exponent, 0)) // (under << max(exponent, 0))
+    return (bits >> 1, exponent + 1) if bits >> 128 else (bits, exponent)
 
 
 _TABLE = [_power_of_ten(power) for power in range(LEAST_POWER, MOST_POWER + 1)]
