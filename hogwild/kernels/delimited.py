@@ -4,10 +4,9 @@ As in `text.py`: all text ends with a newline and has `PADDING` behind it, and `
 """
 
 import numpy as np
-from numba import types
+from numba.types import Tuple, UniTuple, float32, uint8, uint32, uint64
 
 from hogwild.kernels.compile import always_inline, kernel
-from hogwild.kernels.ids import TEXTS
 from hogwild.kernels.primitives import U, readonly, trailing_zeros, writable
 from hogwild.kernels.text import (
     FLOAT32_LIMIT,
@@ -15,6 +14,8 @@ from hogwild.kernels.text import (
     RETURN,
     SPACE,
     TAB,
+    TEXT,
+    TEXTS,
     address_of,
     byte_at,
     number,
@@ -130,16 +131,13 @@ def line_end(at, separators, others, way):
     return at
 
 
+PLACES = UniTuple(writable(uint64), 4)  # where users begin and end, and items
+RATINGS = Tuple((readonly(uint32), readonly(uint32), readonly(float32)))
+
+
 @kernel(
-    types.UniTuple(types.uint64, 3)(
-        readonly(types.uint8),
-        types.uint64,
-        types.uint64,
-        types.uint8,
-        types.uint8,
-        types.UniTuple(types.uint64, 3),
-        types.UniTuple(writable(types.uint64), 4),
-        writable(types.float32),
+    UniTuple(uint64, 3)(
+        TEXT, uint64, uint64, uint8, uint8, UniTuple(uint64, 3), PLACES, writable(float32)
     ),
     fast=False,
 )
@@ -201,16 +199,7 @@ def split_lines(text, begin, end, separator, way, places, ids, values):
     return line - start, count, lines
 
 
-@kernel(
-    types.uint64(
-        writable(types.uint8),
-        types.Tuple((readonly(types.uint32), readonly(types.uint32), readonly(types.float32))),
-        TEXTS,
-        TEXTS,
-        types.uint8,
-    ),
-    fast=False,
-)
+@kernel(uint64(writable(uint8), RATINGS, TEXTS, TEXTS, uint8), fast=False)
 def format_ratings(out, ratings, user_texts, item_texts, separator):
     """Writes ratings as lines (pairs where there are no values); the length of what was written."""
     users, items, values = ratings

@@ -9,13 +9,14 @@ the lowest is its code plus one, or 0.
 """
 
 import numpy as np
-from numba import types
+from numba.types import Tuple, UniTuple, boolean, int64, uint8, uint32, uint64, void
 
 from hogwild.kernels.compile import always_inline, inline, kernel
 from hogwild.kernels.primitives import U, prefetch, readonly, scramble, writable
 from hogwild.kernels.text import (
     DIGITS,
     MINUS,
+    TEXTS,
     WHOLE_TEN,
     ZERO,
     address_of,
@@ -84,14 +85,12 @@ def slot_of_text(at, end, word, slots, blob, ends):
     return place
 
 
-# bytes, and where in them each text begins and ends
-TEXTS = types.Tuple((readonly(types.uint8), readonly(types.uint64), readonly(types.uint64)))
 # slots, blob, ends
-TABLE = types.Tuple((writable(types.uint64), writable(types.uint8), writable(types.uint64)))
-READ_TABLE = types.Tuple((readonly(types.uint64), readonly(types.uint8), readonly(types.uint64)))
+TABLE = Tuple((writable(uint64), writable(uint8), writable(uint64)))
+READ_TABLE = Tuple((readonly(uint64), readonly(uint8), readonly(uint64)))
 
 
-@kernel(types.void(TEXTS, writable(types.uint64)), fast=False)
+@kernel(void(TEXTS, writable(uint64)), fast=False)
 def hash_texts(texts, hashes):
     """The hashes of texts."""
     text, begins, ends = texts
@@ -100,7 +99,7 @@ def hash_texts(texts, hashes):
         hashes[i] = text_hash(start + begins[i], start + ends[i])
 
 
-@kernel(types.void(readonly(types.uint64), writable(types.uint64)), fast=False)
+@kernel(void(readonly(uint64), writable(uint64)), fast=False)
 def fill_slots(hashes, slots):
     """Gives a slot to every code from 0 on, by the hashes of ids that are known to differ."""
     mask = U(slots.size) - U(1)
@@ -114,15 +113,7 @@ def fill_slots(hashes, slots):
 
 
 @kernel(
-    types.UniTuple(types.uint64, 2)(
-        TEXTS,
-        readonly(types.uint64),
-        types.uint64,
-        TABLE,
-        types.uint64,
-        types.uint64,
-        writable(types.uint32),
-    ),
+    UniTuple(uint64, 2)(TEXTS, readonly(uint64), uint64, TABLE, uint64, uint64, writable(uint32)),
     fast=False,
 )
 def add_texts(texts, hashes, first, table, known, most, codes):
@@ -155,7 +146,7 @@ def add_texts(texts, hashes, first, table, known, most, codes):
     return size, count
 
 
-@kernel(types.void(TEXTS, readonly(types.uint64), READ_TABLE, writable(types.uint32)), fast=False)
+@kernel(void(TEXTS, readonly(uint64), READ_TABLE, writable(uint32)), fast=False)
 def find_texts(texts, hashes, table, codes):
     """The codes of texts, `UNKNOWN` for those that are not in the table (all ones, as `EMPTY`)."""
     text, begins, ends = texts
@@ -171,12 +162,7 @@ def find_texts(texts, hashes, table, codes):
         codes[i] = np.uint32(slots[place] & LOW_HALF)
 
 
-@kernel(
-    types.uint64(
-        readonly(types.int64), writable(types.uint32), types.uint64, writable(types.uint32)
-    ),
-    fast=False,
-)
+@kernel(uint64(readonly(int64), writable(uint32), uint64, writable(uint32)), fast=False)
 def add_direct(given, direct, known, codes):
     """The codes of numbers that `direct` has places for; returns how many are known now."""
     count = U(known)
@@ -189,17 +175,14 @@ def add_direct(given, direct, known, codes):
     return count
 
 
-@kernel(types.void(readonly(types.int64), types.int64, writable(types.uint32)), fast=False)
+@kernel(void(readonly(int64), int64, writable(uint32)), fast=False)
 def mark_numbers(given, low, direct):
     """Marks the numbers that occur; all of them must be in the table's range."""
     for i in range(U(0), U(given.size)):
         direct[U(given[i] - low)] = np.uint32(1)
 
 
-@kernel(
-    types.void(readonly(types.int64), types.int64, readonly(types.uint32), writable(types.uint32)),
-    fast=False,
-)
+@kernel(void(readonly(int64), int64, readonly(uint32), writable(uint32)), fast=False)
 def find_direct(given, low, direct, codes):
     """The codes of whole numbers, `UNKNOWN` for those that are not in the table."""
     for i in range(U(0), U(given.size)):
@@ -243,7 +226,7 @@ def whole_number(at, end):
     return long_number(at, end)
 
 
-@kernel(types.void(TEXTS, writable(types.int64), writable(types.boolean)), fast=False)
+@kernel(void(TEXTS, writable(int64), writable(boolean)), fast=False)
 def read_numbers(texts, numbers, whole):
     """The numbers that texts are, and which of them are such as `str` would write again."""
     text, begins, ends = texts
@@ -252,9 +235,7 @@ def read_numbers(texts, numbers, whole):
         numbers[i], whole[i] = whole_number(start + begins[i], start + ends[i])
 
 
-@kernel(
-    types.void(readonly(types.int64), writable(types.uint8), writable(types.uint64)), fast=False
-)
+@kernel(void(readonly(int64), writable(uint8), writable(uint64)), fast=False)
 def write_numbers(numbers, blob, ends):
     """Writes numbers one after the other: `NUMBER_WIDTH` bytes for each are always enough."""
     start = address_of(blob)

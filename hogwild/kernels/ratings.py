@@ -1,16 +1,16 @@
 """Passes over all ratings: grouped by user or by item, pairs that repeat, a share held out."""
 
 import numpy as np
-from numba import types
+from numba.types import UniTuple, boolean, float32, float64, uint32, uint64, void
 
 from hogwild.kernels.compile import kernel
 from hogwild.kernels.primitives import U, random_word, readonly, writable
 
-CODES = readonly(types.uint32)
-NUMBERS = writable(types.uint32)
+CODES = readonly(uint32)
+NUMBERS = writable(uint32)
 
 
-@kernel(types.void(CODES, writable(types.uint64)), fast=False)
+@kernel(void(CODES, writable(uint64)), fast=False)
 def count_codes(codes, starts):
     """Where each code's entries begin if they are put in order; `starts` has one place more."""
     for k in range(U(0), U(codes.size)):
@@ -19,7 +19,7 @@ def count_codes(codes, starts):
         starts[code] += starts[code - U(1)]
 
 
-@kernel(types.void(CODES, CODES, writable(types.uint64), NUMBERS), fast=False)
+@kernel(void(CODES, CODES, writable(uint64), NUMBERS), fast=False)
 def group_by(codes, others, starts, grouped):
     """What stands beside each code, code by code, each code's in their order.
 
@@ -31,7 +31,7 @@ def group_by(codes, others, starts, grouped):
         starts[code] += np.uint64(1)
 
 
-@kernel(types.uint64(CODES, CODES, CODES, NUMBERS, NUMBERS, NUMBERS), fast=False)
+@kernel(uint64(CODES, CODES, CODES, NUMBERS, NUMBERS, NUMBERS), fast=False)
 def first_of_pairs(order, users, items, seen_by, seen_at, first):
     """Where each rating's pair occurs for the first time, by ratings in order of their users.
 
@@ -52,11 +52,7 @@ def first_of_pairs(order, users, items, seen_by, seen_at, first):
     return repeated
 
 
-@kernel(
-    types.UniTuple(types.uint64, 3)(
-        readonly(types.uint64), CODES, readonly(types.uint64), writable(types.uint32)
-    )
-)
+@kernel(UniTuple(uint64, 3)(readonly(uint64), CODES, readonly(uint64), writable(uint32)))
 def count_overlaps(ends, grouped, others, repeats):
     """How many ratings repeat a pair, the most ratings that overlap with one, and the sum over all.
 
@@ -82,7 +78,7 @@ def count_overlaps(ends, grouped, others, repeats):
     return again, most, total
 
 
-@kernel(types.UniTuple(types.float64, 2)(readonly(types.float32), types.float64))
+@kernel(UniTuple(float64, 2)(readonly(float32), float64))
 def sum_and_squares(values, centre):
     """The sum of the values, and that of their squared distances from a number."""
     total, squares = 0.0, 0.0
@@ -93,7 +89,7 @@ def sum_and_squares(values, centre):
     return total, squares
 
 
-@kernel(types.void(types.uint64, types.uint64, writable(types.boolean)), fast=False)
+@kernel(void(uint64, uint64, writable(boolean)), fast=False)
 def draw_share(seed, below, drawn):
     """Marks the places whose random words are below a limit."""
     for k in range(U(0), U(drawn.size)):

@@ -1,16 +1,16 @@
 """Counting: how many rows hold each column, and how many rows a row shares a column with."""
 
 import numpy as np
-from numba import types
+from numba.types import float32, uint32, uint64, void
 
 from hogwild.kernels.compile import kernel
 from hogwild.kernels.primitives import U, readonly, trailing_zeros, writable
 
-INDPTR = readonly(types.uint64)
-INDICES = readonly(types.uint32)
+INDPTR = readonly(uint64)
+INDICES = readonly(uint32)
 
 
-@kernel(types.void(INDPTR, INDICES, writable(types.uint32), writable(types.uint32)))
+@kernel(void(INDPTR, INDICES, writable(uint32), writable(uint32)))
 def count_holders(indptr, indices, last, holders):
     """holders[c] = rows that hold column c, however often. `last` and `holders` begin as zeros."""
     for row in range(U(0), U(indptr.size) - U(1)):
@@ -21,7 +21,7 @@ def count_holders(indptr, indices, last, holders):
             last[column] = this
 
 
-@kernel(types.void(INDPTR, INDICES, readonly(types.float32), writable(types.float32)))
+@kernel(void(INDPTR, INDICES, readonly(float32), writable(float32)))
 def sum_by_row(indptr, indices, of_column, sums):
     """sums[r] = the sum of of_column[c] over the entries of row r."""
     for row in range(U(0), U(sums.size)):
@@ -31,7 +31,7 @@ def sum_by_row(indptr, indices, of_column, sums):
         sums[row] = total
 
 
-@kernel(types.void(INDPTR, INDICES, readonly(types.uint64), writable(types.uint64)))
+@kernel(void(INDPTR, INDICES, readonly(uint64), writable(uint64)))
 def count_collisions(indptr, indices, masks, counts):
     """counts[i] += the rows that hold a column with bit i in its mask."""
     for row in range(U(0), U(indptr.size) - U(1)):

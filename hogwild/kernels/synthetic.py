@@ -4,7 +4,7 @@
 """
 
 import numpy as np
-from numba import types
+from numba.types import Tuple, UniTuple, float32, float64, int8, uint8, uint32, uint64, void
 
 from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.primitives import (
@@ -39,9 +39,7 @@ def alias_entry(share, other):
     return (own << np.uint64(32)) | np.uint64(other)
 
 
-@kernel(
-    types.void(readonly(types.float64), readonly(types.uint32), writable(types.uint64)), fast=False
-)
+@kernel(void(readonly(float64), readonly(uint32), writable(uint64)), fast=False)
 def fill_alias_table(odds, column_of, table):
     """Walker's table (1977): a slot for each column, filled up to 1 by a column that has more.
 
@@ -72,12 +70,7 @@ def draw_column(word, table):
     return slot if own else entry & np.uint64(0xFFFFFFFF)
 
 
-@kernel(
-    types.void(
-        types.uint64, types.uint64, types.UniTuple(types.float64, 3), writable(types.uint64)
-    ),
-    fast=False,
-)
+@kernel(void(uint64, uint64, UniTuple(float64, 3), writable(uint64)), fast=False)
 def draw_lengths(key, first_row, shape, lengths):
     """length = median exp(sigma z), rounded, at least 1 and at most `longest`."""
     median, sigma, longest = shape
@@ -164,25 +157,12 @@ def empty_bag(bag, begin, of_column, indices, values):
 
 
 @kernel(
-    types.void(
-        types.UniTuple(types.uint64, 4),
-        types.UniTuple(types.float64, 2),
-        types.Tuple(
-            (
-                readonly(types.uint64),
-                readonly(types.uint32),
-                types.UniTuple(readonly(types.float32), 3),
-            )
-        ),
-        types.Tuple((writable(types.uint8), writable(types.uint64), writable(types.uint64))),
-        types.Tuple(
-            (
-                readonly(types.uint64),
-                writable(types.uint32),
-                writable(types.float32),
-                writable(types.int8),
-            )
-        ),
+    void(
+        UniTuple(uint64, 4),
+        UniTuple(float64, 2),
+        Tuple((readonly(uint64), readonly(uint32), UniTuple(readonly(float32), 3))),
+        Tuple((writable(uint8), writable(uint64), writable(uint64))),
+        Tuple((readonly(uint64), writable(uint32), writable(float32), writable(int8))),
     ),
     fast=False,
 )

@@ -4,28 +4,28 @@
 """
 
 import numpy as np
-from numba import types
+from numba.types import Tuple, UniTuple, boolean, float32, float64, uint32, uint64, void
 
 from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.primitives import U, random_below, random_word, readonly, writable
 from hogwild.kernels.synthetic import LOW6, ONE, draw_column, normal
 
-FLOATS = readonly(types.float32)
+FLOATS = readonly(float32)
 # user biases, item biases, user factors, item factors (a user's or an item's side by side)
-PLANTED = types.UniTuple(FLOATS, 4)
-CODES = readonly(types.uint32)
+PLANTED = UniTuple(FLOATS, 4)
+CODES = readonly(uint32)
 # users, items and values
-RATINGS = types.Tuple((writable(types.uint32), writable(types.uint32), writable(types.float32)))
+RATINGS = Tuple((writable(uint32), writable(uint32), writable(float32)))
 
 
-@kernel(types.void(types.uint64, writable(types.float64)), fast=False)
+@kernel(void(uint64, writable(float64)), fast=False)
 def fill_normals(key, out):
     """Standard normal numbers; number i depends on the key and on i."""
     for i in range(U(0), U(out.size)):
         out[i] = normal(random_word(key, np.uint64(i)))
 
 
-@kernel(types.void(types.uint64, readonly(types.float64), writable(types.float32)), fast=False)
+@kernel(void(uint64, readonly(float64), writable(float32)), fast=False)
 def fill_factors(key, scales, factors):
     """factors[i, k] = scales[k] z"""
     rank = U(scales.size)
@@ -46,7 +46,7 @@ def planted_score(mean, user, item, rank, planted):
     return score
 
 
-@kernel(types.void(types.float64, PLANTED, CODES, CODES, writable(types.float32)), fast=False)
+@kernel(void(float64, PLANTED, CODES, CODES, writable(float32)), fast=False)
 def planted_scores(mean, planted, users, items, scores):
     """The planted score of each pair."""
     rank = U(planted[2].size) // U(planted[0].size)
@@ -70,7 +70,7 @@ def draw_items(key, count, table, taken, bits):
         bits[U(taken[k]) >> U(6)] = np.uint64(0)
 
 
-@kernel(types.void(types.uint64, types.uint64, writable(types.uint64)), fast=False)
+@kernel(void(uint64, uint64, writable(uint64)), fast=False)
 def count_by_bin(key, ratings, counts):
     """How many of the ratings go to each bin."""
     for k in range(np.uint64(0), ratings):
@@ -78,12 +78,12 @@ def count_by_bin(key, ratings, counts):
 
 
 @kernel(
-    types.void(
-        types.UniTuple(types.uint64, 3),
-        types.Tuple((types.float64, types.float64, types.boolean)),
-        types.Tuple((readonly(types.uint64), readonly(types.uint64))),
+    void(
+        UniTuple(uint64, 3),
+        Tuple((float64, float64, boolean)),
+        Tuple((readonly(uint64), readonly(uint64))),
         PLANTED,
-        types.Tuple((writable(types.uint32), writable(types.uint64), writable(types.uint64))),
+        Tuple((writable(uint32), writable(uint64), writable(uint64))),
         RATINGS,
     ),
     fast=False,
@@ -118,7 +118,7 @@ def draw_ratings(keys, numbers, tables, planted, scratch, ratings):
             values[at] = np.float32(score)
 
 
-@kernel(types.void(types.uint64, readonly(types.uint64), RATINGS), fast=False)
+@kernel(void(uint64, readonly(uint64), RATINGS), fast=False)
 def shuffle_bins(key, ends, ratings):
     """Shuffles the ratings of each bin (Fisher and Yates 1938).
 

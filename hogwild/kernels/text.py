@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.types import Tuple, UniTuple, boolean, float32, float64, uint8, uint32, uint64, void
 
 from hogwild.kernels.compile import always_inline, inline, kernel, seldom
 from hogwild.kernels.primitives import U, readonly, trailing_zeros, writable
@@ -57,6 +57,9 @@ NEGATIVE = 60  # places behind 10^k in the table is -10^k
 TEN = np.array([sign * float(10**k) for sign in (1, -1) for k in range(NEGATIVE)])  # exact to 10^22
 WHOLE_TEN = np.array([10**k for k in range(20)], np.uint64)
 
+TEXT = readonly(uint8)
+TEXTS = Tuple((TEXT, readonly(uint64), readonly(uint64)))  # and where in it each begins and ends
+
 
 @intrinsic
 def address_of(typing_context, array):
@@ -66,7 +69,7 @@ def address_of(typing_context, array):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         return builder.ptrtoint(data, ir.IntType(64))
 
-    return types.uint64(array), emit
+    return uint64(array), emit
 
 
 def _pointer(builder: Any, address: Any, bits: int) -> Any:
@@ -80,7 +83,7 @@ def byte_at(typing_context, at):
     def emit(context, builder, signature, arguments):
         return builder.load(_pointer(builder, arguments[0], 8))
 
-    return types.uint8(types.uint64), emit
+    return uint8(uint64), emit
 
 
 @intrinsic
@@ -91,7 +94,7 @@ def digit_at(typing_context, at):
         byte = builder.load(_pointer(builder, arguments[0], 8))
         return builder.zext(builder.sub(byte, byte.type(ZERO)), ir.IntType(64))
 
-    return types.uint64(types.uint64), emit
+    return uint64(uint64), emit
 
 
 @intrinsic
@@ -101,7 +104,7 @@ def word_at(typing_context, at):
     def emit(context, builder, signature, arguments):
         return builder.load(_pointer(builder, arguments[0], 64), align=1)
 
-    return types.uint64(types.uint64), emit
+    return uint64(uint64), emit
 
 
 @intrinsic
@@ -112,7 +115,7 @@ def put_byte(typing_context, at, byte):
         builder.store(arguments[1], _pointer(builder, arguments[0], 8))
         return context.get_dummy_value()
 
-    return types.void(types.uint64, types.uint8), emit
+    return void(uint64, uint8), emit
 
 
 @intrinsic
@@ -122,7 +125,7 @@ def double_of(typing_context, bits):
     def emit(context, builder, signature, arguments):
         return builder.bitcast(arguments[0], ir.DoubleType())
 
-    return types.float64(types.uint64), emit
+    return float64(uint64), emit
 
 
 @intrinsic
@@ -136,7 +139,7 @@ def wide_product(typing_context, a, b):
         halves = [builder.trunc(half, ir.IntType(64)) for half in halves]
         return context.make_tuple(builder, signature.return_type, halves)
 
-    return types.UniTuple(types.uint64, 2)(types.uint64, types.uint64), emit
+    return UniTuple(uint64, 2)(uint64, uint64), emit
 
 
 @intrinsic
@@ -149,7 +152,7 @@ def rarely(typing_context, condition):
         function = cgutils.get_or_insert_function(builder.module, declared, "llvm.expect.i1")
         return builder.call(function, [arguments[0], bit(0)])
 
-    return types.boolean(types.boolean), emit
+    return boolean(boolean), emit
 
 
 @always_inline
@@ -334,24 +337,13 @@ def labels_at(begin, several, y, place):
         at = behind + ONE
 
 
+# indptr, indices, values, label_ends, labels
+PARSED = Tuple([writable(kind) for kind in (uint64, uint32, float32, uint64, float64)])
+
+
 @kernel(
-    types.UniTuple(types.uint64, 6)(
-        readonly(types.uint8),
-        types.uint64,
-        types.uint64,
-        types.uint64,
-        types.boolean,
-        types.boolean,
-        types.Tuple(
-            (
-                writable(types.uint64),
-                writable(types.uint32),
-                writable(types.float32),
-                writable(types.uint64),
-                writable(types.float64),
-            )
-        ),
-        types.UniTuple(types.uint64, 3),
+    UniTuple(uint64, 6)(
+        TEXT, uint64, uint64, uint64, boolean, boolean, PARSED, UniTuple(uint64, 3)
     ),
     fast=False,
 )
@@ -494,17 +486,11 @@ def put_value(at, value):
     return at
 
 
-@kernel(
-    types.UniTuple(types.uint64, 2)(
-        writable(types.uint8),
-        types.Tuple((readonly(types.uint64), readonly(types.uint32), readonly(types.float32))),
-        types.uint64,
-        types.uint64,
-        types.uint64,
-        types.Tuple((readonly(types.uint8), readonly(types.uint64), readonly(types.uint64))),
-    ),
-    fast=False,
-)
+# indptr, indices, values
+ROWS = Tuple((readonly(uint64), readonly(uint32), readonly(float32)))
+
+
+@kernel(UniTuple(uint64, 2)(writable(uint8), ROWS, uint64, uint64, uint64, TEXTS), fast=False)
 def format_lines(out, rows, begin, end, base, labels):
     """Writes the rows begin:end as lines, and stops before one whose columns do not ascend.
 
