@@ -323,7 +323,9 @@ def labels_at(begin, several, y, place):
     """
     at, count = begin, NONE
     while True:
-        label, behind = plain_number(at, at, NONE)  # labels with a sign are short
+        negative = byte_at(at) == MINUS
+        first = at + U(negative or byte_at(at) == PLUS)
+        label, behind = plain_number(at, first, U(NEGATIVE) * U(negative))
         if behind == NONE or not np.isfinite(label):
             return NONE, count
         if several and count == NONE and byte_at(behind) == COLON:
