@@ -198,7 +198,7 @@ def _field_starts(shape: Shape) -> npt.NDArray[np.float64]:
 
 
 def _planted_weights(key: int, shape: Shape, odd: int, offset: int) -> npt.NDArray[np.float32]:
-    """Normal, in pairs of w and -w for neighbours in heat, which balances the classes."""
+    """Normal, in pairs of w and -w for neighbors in frequency, which balances the classes."""
     ranks = np.arange(shape.columns, dtype=np.uint64)
     drawn = normal(random_word(key, ranks >> ONE))
     column = ranks

@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.data.columns import (
-    Layout,
-    Unclear,
-    checked_columns,
-    layout_of,
-    rating_of,
-)
+from hogwild.data.columns import Layout, Unclear, checked_columns, layout_of, rating_of
 from hogwild.data.ids import BadIdError, Coder, Codes, Ids
 from hogwild.data.ratings import Ratings
 from hogwild.data.svmlight import blocks_of, start_of_text
@@ -90,16 +84,9 @@ class Parsed:
         """Adds the lines that the kernel understands; where it stopped, and if for want of room."""
         self._make_room(LINES)
         separator, places, _ = self.layout
-        stop, count, lines = split_lines(
-            array,
-            begin,
-            size,
-            separator[0],
-            WAYS.get(separator, SINGLE),
-            places if self._valued else (*places, NO_PLACE),
-            self._found,
-            self.values[self.count :],
-        )
+        how = separator[0], WAYS.get(separator, SINGLE), (*places, NO_PLACE)[:3]
+        values = self.values[self.count :]
+        stop, count, lines = split_lines(array, begin, size, *how, self._found, values)
         try:
             self._add_ids(array, int(count))
         except BadIdError as bad:
@@ -241,11 +228,11 @@ def _writable(ids: Ids, name: str) -> Texts:
             raise DataError(f"{name}: an id holds {what}, which text cannot; save it as .npz")
     if not any(bytes([byte]) in blob for byte in SPECIAL + b" "):
         return texts
-    quoted = [_quoted(text).encode() for text in texts.tolist()]
+    quoted = [
+        b'"' + text.replace(b'"', b'""') + b'"'
+        if any(byte in text for byte in SPECIAL) or text != text.strip(b" ")
+        else text
+        for text in map(str.encode, texts.tolist())
+    ]
     ends = np.cumsum([0, *map(len, quoted)], dtype=np.uint64)
     return Texts(np.frombuffer(b"".join(quoted), np.uint8), ends[:-1], ends[1:])
-
-
-def _quoted(text: str) -> str:
-    special = any(chr(byte) in text for byte in SPECIAL) or text != text.strip(" ")
-    return '"' + text.replace('"', '""') + '"' if special else text

@@ -114,8 +114,9 @@ def opened(path: Path) -> Iterator[Source]:
                 try:
                     yield Source(path, file, plain, os.fstat(raw.fileno()).st_size)
                 except DataError:
-                    if file is not plain:
-                        _read_on(file)
+                    # To the checksum: a damaged file may give wrong text before that complains
+                    while file is not plain and file.read(1 << 20):
+                        pass
                     raise
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such file") from None
@@ -125,12 +126,6 @@ def opened(path: Path) -> Iterator[Source]:
         raise DataError(f"{path}: you are not permitted to read it") from None
     except (EOFError, zlib.error, OSError) as error:
         raise DataError(f"{path}: {_reason(error, path)}") from error
-
-
-def _read_on(file: BinaryIO) -> None:
-    """Reads to the checksum: a damaged file may give wrong text before that complains."""
-    while file.read(1 << 20):
-        pass
 
 
 def _reason(error: Exception, path: Path) -> str:

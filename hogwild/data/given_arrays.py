@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.errors import DataError
-from hogwild.fingerprints import first_bad_index
+from hogwild.fingerprints import first_bad_index, first_bad_value
 
 INTEGERS = "iu"
 NUMBERS = "fiub"
@@ -46,6 +46,15 @@ def as_frozen(array: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:
     view = np.require(array, dtype=wanted, requirements=["C", "A"]).view()
     view.flags.writeable = False
     return view
+
+
+def as_float32(array: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float32], int, str]:
+    """Numbers as float32, where the first stands that is not finite then (or the end), and why."""
+    with np.errstate(over="ignore"):
+        frozen = as_frozen(array, np.float32)
+    at = first_bad_value(frozen)
+    reason = "too large for float32" if at < len(array) and np.isfinite(array[at]) else ""
+    return frozen, at, reason
 
 
 def row_pointers(given: Any, entries: int, name: str) -> npt.NDArray[np.uint64]:

@@ -29,12 +29,12 @@ def as_ids(array: Any, name: str) -> npt.NDArray[Any] | list[str]:
         return _from_list(given.tolist(), name)
     if given.size == 0:
         return np.empty(0, np.int64)
-    hint = (
-        "make them whole numbers, .astype(int)" if given.dtype.kind == "f" else "use .astype(str)"
-    )
-    if given.dtype.kind == "f" and not np.all(np.isfinite(given)):
-        at = int(np.argmin(np.isfinite(given)))
-        raise DataError(f"{name}: number {at + 1} is {given[at]}; leave out what has no id")
+    hint = "use .astype(str)"
+    if given.dtype.kind == "f":
+        hint = "make them whole numbers, .astype(int)"
+        if not np.all(np.isfinite(given)):
+            at = int(np.argmin(np.isfinite(given)))
+            raise DataError(f"{name}: number {at + 1} is {given[at]}; leave out what has no id")
     raise DataError(f"{name} are of the type {given.dtype}; ids are whole numbers or text: {hint}")
 
 
@@ -90,10 +90,3 @@ def text_blocks(entries: list[str], name: str) -> Iterator[tuple[int, Texts]]:
             sizes = [len(text.encode()) for text in block]
         ends = np.cumsum([0, *sizes], dtype=np.uint64)
         yield begin, Texts(np.frombuffer(data + bytes(PADDING), np.uint8), ends[:-1], ends[1:])
-
-
-def refuse_empty(block: Texts, begin: int, name: str) -> None:
-    empty = block.begins == block.ends
-    if empty.any():
-        at = begin + int(np.argmax(empty)) + 1
-        raise DataError(f"{name}: number {at} is empty; leave out what has no id")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.data.given_ids import as_ids, number_blocks, refuse_empty, text_blocks
+from hogwild.data.given_ids import as_ids, number_blocks, text_blocks
 from hogwild.data.texts import Numbers, Texts, as_bytes, first_invalid, written
 from hogwild.errors import DataError
 from hogwild.kernels import ids as kernels
@@ -71,7 +71,10 @@ class Ids:
             return _of_numbers(given, codes), codes
         table = _Table()
         for begin, block in text_blocks(given, name):
-            refuse_empty(block, begin, name)
+            empty = block.begins == block.ends
+            if empty.any():
+                at = begin + int(np.argmax(empty)) + 1
+                raise DataError(f"{name}: number {at} is empty; leave out what has no id")
             table.add(block, codes[begin : begin + len(block)])
         return table.ids(), codes
 
@@ -148,10 +151,8 @@ class Ids:
             ids = as_ids([ids] if isinstance(ids, int | str | np.integer) else ids, "the ids")
         codes = np.empty(len(ids), np.uint32)
         for begin, block in _blocks(ids):
-            part = codes[begin : begin + len(block)]
-            part[:] = (
-                self._find_texts(block) if isinstance(block, Texts) else self._find_numbers(block)
-            )
+            find: Any = self._find_texts if isinstance(block, Texts) else self._find_numbers
+            codes[begin : begin + len(block)] = find(block)
         return codes
 
     def joined(self, other: "Ids") -> "Ids":
@@ -255,7 +256,10 @@ class _Table:
     def add(self, given: Texts, codes: Codes) -> None:
         """Writes the codes of texts."""
         hashes = given.hashes()
-        self._make_room_for_text(int(given.ends[-1] - given.begins[0]) if len(given) else 0)
+        used = int(self._ends[self.count])
+        size = int(given.ends[-1] - given.begins[0]) if len(given) else 0
+        if len(self._blob) < used + size + PADDING:
+            self._blob.resize(used + used // 4 + size + PADDING, refcheck=False)
         done = 0
         while True:
             most = min(len(self._slots) // 2, len(self._ends) - 1)
@@ -280,11 +284,6 @@ class _Table:
         self._slots = _empty_slots(most)
         self._ends.resize(most + 1, refcheck=False)
         kernels.fill_slots(self.texts.hashes(), self._slots)
-
-    def _make_room_for_text(self, size: int) -> None:
-        used = int(self._ends[self.count])
-        if len(self._blob) < used + size + PADDING:
-            self._blob.resize(used + used // 4 + size + PADDING, refcheck=False)
 
 
 class Coder:

@@ -41,12 +41,19 @@ def read(source: "Source", *, index_base: str | int, labels: bool) -> Rows:
     arrays = Arrays(name, source.file)
     base = _index_base(arrays, index_base)
     y = _labels(arrays, source.path)
-    kind = matrix_format(arrays)
-    if kind == "csr":
-        return _from_csr(arrays, y, base)
-    rows = Rows(converted(arrays, kind), y, name=name)
-    rows.index_base = base
-    return rows
+    kind, (size, columns) = matrix_format(arrays), shape_of(arrays)
+    if kind != "csr":
+        rows = Rows(converted(arrays, kind), y, name=name)
+        rows.index_base = base
+        return rows
+    indptr, indices = arrays.get("indptr", INTEGERS), arrays.get("indices", INTEGERS)
+    if len(indptr) != size + 1:
+        raise DataError(
+            f"{name}: {size} rows need {size + 1} row pointers ('indptr'), and there are "
+            f"{len(indptr)}"
+        )
+    values = values_of(arrays, len(indices))
+    return Rows.from_arrays(indptr, indices, values, columns, y, index_base=base, name=name)
 
 
 class Arrays:
@@ -62,9 +69,7 @@ class Arrays:
         file.seek(0)
         with self._reading("the file"):
             self.archive = np.load(file, allow_pickle=False)
-            for (
-                member
-            ) in self.archive.zip.namelist():  # a damaged name must not pass for a missing one
+            for member in self.archive.zip.namelist():  # a damaged name is not a missing one
                 self.archive.zip.open(member).close()
 
     def __contains__(self, key: str) -> bool:
@@ -142,19 +147,6 @@ def values_of(arrays: Arrays, count: int) -> npt.NDArray[Any]:
     return arrays.get("data", NUMBERS) if "data" in arrays else np.ones(count, np.float32)
 
 
-def _from_csr(arrays: Arrays, y: Any, base: int | None) -> Rows:
-    rows, columns = shape_of(arrays)
-    indptr = arrays.get("indptr", INTEGERS)
-    if len(indptr) != rows + 1:
-        raise DataError(
-            f"{arrays.name}: {rows} rows need {rows + 1} row pointers ('indptr'), "
-            f"and there are {len(indptr)}"
-        )
-    indices = arrays.get("indices", INTEGERS)
-    values = values_of(arrays, len(indices))
-    return Rows.from_arrays(indptr, indices, values, columns, y, index_base=base, name=arrays.name)
-
-
 def converted(arrays: Arrays, kind: str) -> Any:
     """The matrix as scipy's csr. All is checked: scipy's conversions trust what they are given."""
     from scipy import sparse
@@ -186,7 +178,11 @@ def _labels(arrays: Arrays, path: Path) -> Any:
     for suffix in LABEL_FILES:
         beside = path.with_suffix(suffix)
         if beside.exists():
-            return _labels_beside(beside)
+            try:
+                array = np.load(beside, allow_pickle=False)
+            except (OSError, EOFError, ValueError) as error:
+                raise DataError(f"{beside}: the labels cannot be read: {error}") from error
+            return checked(array, str(beside), LABEL_KINDS, 1)
     return None
 
 
@@ -200,14 +196,6 @@ def _label_sets(arrays: Arrays) -> LabelSets:
     if len(numbers) and not 0 <= int(numbers.min()) <= most - 1 < len(names):
         raise DataError(f"{name}: numbers must go from 0 to {len(names) - 1}, as there are names")
     return LabelSets(starts, numbers, names)
-
-
-def _labels_beside(path: Path) -> npt.NDArray[Any]:
-    try:
-        array = np.load(path, allow_pickle=False)
-    except (OSError, EOFError, ValueError) as error:
-        raise DataError(f"{path}: the labels cannot be read: {error}") from error
-    return checked(array, str(path), LABEL_KINDS, 1)
 
 
 def write(rows: Rows, file: BinaryIO, *, index_base: int | None) -> None:

@@ -12,14 +12,13 @@ import numpy.typing as npt
 
 from hogwild.data.ratings import Ratings, counts_of, grouped, mean_and_deviation
 from hogwild.data.statistics import percent, quantiles
-from hogwild.kernels.ratings import count_meetings
+from hogwild.kernels.ratings import count_overlaps
 
 OMEGA = 2  # the rows of factors that a rating touches: its user's and its item's
 MOST_KINDS = 128  # different values that are counted one by one
 SAMPLE = 1 << 12  # values that show, most often, when there are more
 
 Floats = npt.NDArray[np.float32]
-Words = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,10 @@ def rating_statistics(ratings: Ratings) -> RatingStatistics:
     """Counts everything in a few passes over the ratings."""
     users, items = ratings.shape
     by_user, by_item = counts_of(ratings.users, users), counts_of(ratings.items, items)
-    again, most, total = _meetings(ratings, by_user, by_item)
+    grouped_items, _ = grouped(ratings.users, ratings.items, users)
+    again, most, total = count_overlaps(
+        np.cumsum(by_user), grouped_items, by_item, np.zeros(items, np.uint32)
+    )
     every = max(len(ratings), 1)
     busiest = max(int(by_user.max(initial=0)), int(by_item.max(initial=0)))
     valued = ratings.values if ratings.values is not None and len(ratings) else None
@@ -116,12 +118,12 @@ def meaning(statistics: RatingStatistics) -> str:
         for counts in (statistics.user_ratings, statistics.item_ratings)
     )
     return (
-        f"The busiest user has {user} of the ratings, the commonest item {item}, and one rating "
+        f"The busiest user has {user} of the ratings, the busiest item {item}, and one rating "
         f"shares its user or its item with {percent(statistics.rho)} of them. Two workers that "
         "write to shared factors without order, each at a random rating, have the same user or "
-        f"the same item {percent(statistics.chance)} of the time: so often may an update of one "
-        "be lost to the other. With the strata strategy it never happens, whatever these numbers "
-        "are: at any time each worker has users and items of its own."
+        f"the same item {percent(statistics.chance)} of the time, and one may then lose an update "
+        "of the other. The strata strategy loses none: at any time, each worker has its own users "
+        "and items."
     )
 
 
@@ -136,11 +138,3 @@ def _kinds(values: Floats | None) -> tuple[tuple[tuple[float, int], ...], int | 
         return (), None
     found += np.float32(0)  # of -0 it makes 0
     return tuple(zip(found.tolist(), counts.tolist(), strict=True)), len(found)
-
-
-def _meetings(ratings: Ratings, by_user: Words, by_item: Words) -> tuple[int, int, int]:
-    """Ratings that repeat a pair, the most ratings that one meets, and the sum over all."""
-    items, _ = grouped(ratings.users, ratings.items, len(by_user))
-    repeats = np.zeros(len(by_item), np.uint32)
-    again, most, total = count_meetings(np.cumsum(by_user), items, by_item, repeats)
-    return int(again), int(most), int(total)

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.data.given_arrays import NUMBERS, as_frozen, as_indices, row_pointers, through_scipy
+from hogwild.data.given_arrays import NUMBERS, as_float32, as_indices, row_pointers, through_scipy
 from hogwild.data.ids import UNKNOWN, Codes, Ids
 from hogwild.errors import DataError, OptionError
-from hogwild.fingerprints import first_bad_value
 from hogwild.kernels import ratings as kernels
 
 DUPLICATES = ("keep", "mean", "last", "error")
@@ -52,21 +51,19 @@ class Ratings:
     ) -> None:
         check_duplicates(duplicates)
         if items is None:
-            self._set(*_of_matrix(users, values, name), name)
+            made = Ratings.from_codes(*_of_matrix(users, values, name), name=name)
         else:
             user_ids, user_codes = Ids.of(users, f"{name}: the users")
             item_ids, item_codes = Ids.of(items, f"{name}: the items")
-            self._set(user_codes, item_codes, values, user_ids, item_ids, name)
-        if duplicates != "keep":
-            once = self.deduplicated(duplicates)
-            self.users, self.items, self.values = once.users, once.items, once.values
+            made = Ratings.from_codes(user_codes, item_codes, values, user_ids, item_ids, name=name)
+        self.__dict__ = made.deduplicated(duplicates).__dict__
 
     @classmethod
     def from_codes(
         cls,
         users: npt.NDArray[Any],
         items: npt.NDArray[Any],
-        values: npt.NDArray[Any] | None,
+        values: Any,
         user_ids: Ids,
         item_ids: Ids,
         *,
@@ -74,14 +71,8 @@ class Ratings:
     ) -> "Ratings":
         """Makes ratings from codes and values, checked; uint32 and float32 are not copied."""
         ratings = cls.__new__(cls)
-        ratings._set(users, items, values, user_ids, item_ids, name)
-        return ratings
-
-    def _set(
-        self, users: Any, items: Any, values: Any, user_ids: Ids, item_ids: Ids, name: str
-    ) -> None:
-        self.name = name
-        self.user_ids, self.item_ids = user_ids, item_ids
+        ratings.name = name
+        ratings.user_ids, ratings.item_ids = user_ids, item_ids
         if len(users) != len(items) or (values is not None and len(users) != len(values)):
             given = "" if values is None else f" and {len(values):,} values"
             raise DataError(
@@ -90,9 +81,10 @@ class Ratings:
             )
         if len(users) > MOST_RATINGS:
             raise DataError(f"{name}: {len(users):,} ratings; at most 2^32 can be held")
-        self.users = _codes(users, user_ids, "user", name)
-        self.items = _codes(items, item_ids, "item", name)
-        self.values = None if values is None else self._checked_values(values)
+        ratings.users = _codes(users, user_ids, "user", name)
+        ratings.items = _codes(items, item_ids, "item", name)
+        ratings.values = None if values is None else ratings._checked_values(values)
+        return ratings
 
     def __len__(self) -> int:
         return len(self.users)
@@ -137,11 +129,8 @@ class Ratings:
         """
         if not 0 < share < 1:
             raise OptionError(f"share is {share!r}; it must lie between 0 and 1")
-        if (
-            not isinstance(seed, int | np.integer)
-            or isinstance(seed, bool)
-            or not 0 <= seed < 2**64
-        ):
+        whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+        if not whole or not 0 <= seed < 2**64:
             raise OptionError(f"seed is {seed!r}; it must be a whole number from 0 to 2^64 - 1")
         held_out = np.empty(len(self), np.bool_)
         kernels.draw_share(np.uint64(seed), np.uint64(share * 2.0**64), held_out)
@@ -216,15 +205,12 @@ class Ratings:
                 f"{self.name}: the values are of the type {array.dtype} in {array.ndim} "
                 "dimension(s); expected numbers in one"
             )
-        with np.errstate(over="ignore"):  # what overflows float32 is found by the check
-            frozen = as_frozen(array, np.float32)
-        at = first_bad_value(frozen)
+        frozen, at, reason = as_float32(array)
         if at < len(frozen):
-            reason = "too large for float32" if np.isfinite(array[at]) else "not finite"
             user, item = self.user_ids[int(self.users[at])], self.item_ids[int(self.items[at])]
             raise DataError(
                 f"{self.name}: the value {array[at]} in the rating {at + 1:,}, of item {item!r} by "
-                f"user {user!r}, is {reason}"
+                f"user {user!r}, is {reason or 'not finite'}"
             )
         return frozen
 
@@ -295,9 +281,7 @@ def _of_matrix(matrix: Any, values: Any, name: str) -> tuple[Any, Any, Any, Ids,
     return of_places(entries.row, entries.col, entries.data, matrix.shape)
 
 
-def of_places(
-    rows: npt.NDArray[Any], columns: npt.NDArray[Any], values: Any, shape: Any
-) -> tuple[Any, Any, Any, Ids, Ids]:
+def of_places(rows: Any, columns: Any, values: Any, shape: Any) -> tuple[Any, Any, Any, Ids, Ids]:
     """What ratings are made of: the entries of a matrix, whose rows are users."""
     return rows, columns, values, Ids.numbered(shape[0]), Ids.numbered(shape[1])
 

@@ -11,14 +11,7 @@ import numpy.typing as npt
 
 from hogwild.data.given_arrays import INTEGERS, NUMBERS
 from hogwild.data.ids import Ids
-from hogwild.data.npz import (
-    NEEDED,
-    Arrays,
-    converted,
-    matrix_format,
-    shape_of,
-    values_of,
-)
+from hogwild.data.npz import NEEDED, Arrays, converted, matrix_format, shape_of, values_of
 from hogwild.data.ratings import Ratings, of_places, row_numbers
 from hogwild.errors import DataError, OptionError
 
@@ -58,28 +51,19 @@ def _key(arrays: Arrays, names: tuple[str, ...]) -> str | None:
 
 def _of_arrays(arrays: Arrays, users: str, items: str, values: bool) -> Ratings:
     key = _key(arrays, VALUES)
-    if values and key is None and not _has_ids(arrays):
+    coded = any(name.startswith((USER_IDS, ITEM_IDS)) for name in arrays.archive.files)
+    if values and key is None and not coded:
         raise DataError(
             f"{arrays.name}: has no array of values, only {', '.join(arrays.archive.files)}; "
             "for pairs without values: values=False"
         )
     given = arrays.get(key, NUMBERS) if values and key else None
-    if not _has_ids(arrays):
-        return Ratings(
-            arrays.get(users, ID_KINDS), arrays.get(items, ID_KINDS), given, name=arrays.name
-        )
-    return Ratings.from_codes(
-        arrays.get(users, INTEGERS),
-        arrays.get(items, INTEGERS),
-        given,
-        _ids(arrays, USER_IDS),
-        _ids(arrays, ITEM_IDS),
-        name=arrays.name,
-    )
-
-
-def _has_ids(arrays: Arrays) -> bool:
-    return any(name.startswith((USER_IDS, ITEM_IDS)) for name in arrays.archive.files)
+    kinds = INTEGERS if coded else ID_KINDS
+    found = arrays.get(users, kinds), arrays.get(items, kinds), given
+    if not coded:
+        return Ratings(*found, name=arrays.name)
+    ids = _ids(arrays, USER_IDS), _ids(arrays, ITEM_IDS)
+    return Ratings.from_codes(*found, *ids, name=arrays.name)
 
 
 def _ids(arrays: Arrays, prefix: str) -> Ids:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from hogwild.data.given_arrays import (
     NUMBERS,
+    as_float32,
     as_frozen,
     as_indices,
     checked,
@@ -17,7 +18,6 @@ from hogwild.data.given_arrays import (
 )
 from hogwild.data.labels import LabelSets, unknown_label
 from hogwild.errors import DataError
-from hogwild.fingerprints import first_bad_value
 from hogwild.kernels.rows import gather_rows
 from hogwild.threads import in_shares
 
@@ -50,14 +50,24 @@ class Rows:
         name: where the rows come from, for messages.
     """
 
+    name: str
+    index_base: int | None
+    columns: int
+    _indptr: npt.NDArray[np.uint64] | None
+    begins: npt.NDArray[np.uint64]
+    ends: npt.NDArray[np.uint64]
+    indices: npt.NDArray[np.uint32]
+    values: npt.NDArray[np.float32]
+    y: Any
     sample_weight: npt.NDArray[np.float32] | None
 
     def __init__(
         self, X: Any, y: Any = None, *, sample_weight: Any = None, name: str = "the data"
     ) -> None:
-        if isinstance(X, Rows) or getattr(X, "format", None) != "csr" or not _is_plain(X):
+        if getattr(X, "format", None) != "csr" or X.ndim != 2 or X.dtype.kind not in NUMBERS:
             X = _to_csr(X, name)
-        self._set(X.indptr, X.indices, X.data, int(X.shape[1]), y, None, name)
+        made = Rows.from_arrays(X.indptr, X.indices, X.data, int(X.shape[1]), y, name=name)
+        self.__dict__ = made.__dict__
         if len(self) != X.shape[0]:
             raise DataError(f"{name}: a matrix of {X.shape[0]} rows has {len(self)} row pointers")
         if sample_weight is not None:
@@ -77,22 +87,9 @@ class Rows:
     ) -> "Rows":
         """Makes rows from CSR arrays, checked as in the constructor."""
         rows = cls.__new__(cls)
-        rows._set(indptr, indices, values, columns, y, index_base, name)
-        return rows
-
-    def _set(
-        self,
-        indptr: npt.NDArray[Any],
-        indices: npt.NDArray[Any],
-        values: npt.NDArray[Any],
-        columns: int,
-        y: Any,
-        index_base: int | None,
-        name: str,
-    ) -> None:
-        self.name = name
-        self.index_base = index_base
-        self.columns = columns
+        rows.name = name
+        rows.index_base = index_base
+        rows.columns = columns
         if columns > MOST_COLUMNS:
             raise DataError(f"{name}: {columns} columns; at most 2^32 can be held")
         if len(indices) != len(values):
@@ -100,19 +97,29 @@ class Rows:
                 f"{name}: damaged CSR arrays: there must be as many indices ({len(indices)}) as "
                 f"values ({len(values)})"
             )
-        self._indptr: npt.NDArray[np.uint64] | None = row_pointers(indptr, len(indices), name)
-        self.begins, self.ends = self._indptr[:-1], self._indptr[1:]
-        if len(self) > MOST_ROWS:
-            raise DataError(f"{name}: {len(self)} rows; at most 2^32 can be held")
-        self.indices = as_indices(
-            indices,
-            columns,
-            f"{name}: 'indices'",
-            lambda index, at: _index_error(index, at, columns, self, name),
-        )
-        self.values = _row_values(values, self, name)
-        self.y: Any = None if y is None else _label_array(y, len(self), name)
-        self.sample_weight = None
+        pointers = row_pointers(indptr, len(indices), name)
+        rows._indptr, rows.begins, rows.ends = pointers, pointers[:-1], pointers[1:]
+        if len(rows) > MOST_ROWS:
+            raise DataError(f"{name}: {len(rows)} rows; at most 2^32 can be held")
+
+        def row_of(at: int) -> int:
+            return int(np.searchsorted(pointers, np.uint64(at), side="right"))
+
+        def outside(index: int, at: int) -> DataError:
+            where = f"column {index} in row {row_of(at)}"
+            return DataError(f"{name}: {where}; columns go from 0 to {columns - 1}")
+
+        rows.indices = as_indices(indices, columns, f"{name}: 'indices'", outside)
+        values = checked(values, f"{name}: 'data'", NUMBERS)
+        rows.values, bad, reason = as_float32(values)
+        if bad < len(values):
+            raise DataError(
+                f"{name}: the value {values[bad]} in row {row_of(bad)}, "
+                f"column {int(rows.indices[bad])}, is {reason or 'NaN or infinite'}"
+            )
+        rows.y = None if y is None else _label_array(y, len(rows), name)
+        rows.sample_weight = None
+        return rows
 
     def __len__(self) -> int:
         return len(self.begins)
@@ -207,14 +214,12 @@ class Rows:
         y = self._single_labels()
         if y.dtype.kind not in "fiub":
             raise DataError(f"{self.name}: the targets are {y.dtype}; regression needs numbers")
-        with np.errstate(over="ignore"):
-            numbers = y.astype(np.float32)
-        if not np.all(np.isfinite(numbers)):
-            row = int(np.argmin(np.isfinite(numbers)))
+        numbers, bad, _ = as_float32(y)
+        if bad < len(y):
             raise DataError(
-                f"{self.name}: the target {self.y[row]} of row {row + 1} is too large for float32"
+                f"{self.name}: the target {y[bad]} of row {bad + 1} is too large for float32"
             )
-        return numbers
+        return numbers.copy()  # not a view of the caller's array
 
     def weighted(self, sample_weight: Any) -> "Rows":
         """The same rows, with these weights; the arrays are shared."""
@@ -255,16 +260,13 @@ class Rows:
     def take(self, chosen: npt.NDArray[Any]) -> "Rows":
         """A copy of the rows with these numbers, in this order."""
         numbers = np.arange(len(self), dtype=np.uint64)[chosen]  # as numpy would take them
-        indptr, indices, values = self.gather(numbers)
-        return Rows.from_arrays(
-            indptr,
-            indices,
-            values,
-            self.columns,
-            None if self.y is None else self.y[chosen],
-            index_base=self.index_base,
-            name=self.name,
-        ).weighted(None if self.sample_weight is None else self.sample_weight[chosen])
+        y = None if self.y is None else self.y[chosen]
+        weights = None if self.sample_weight is None else self.sample_weight[chosen]
+        return self._made_of(*self.gather(numbers), self.columns, y).weighted(weights)
+
+    def _made_of(self, indptr: Any, indices: Any, values: Any, columns: int, y: Any) -> "Rows":
+        base, name = self.index_base, self.name
+        return Rows.from_arrays(indptr, indices, values, columns, y, index_base=base, name=name)
 
     def gather(self, numbers: npt.NDArray[np.uint64], threads: int = 1) -> CSR:
         """The CSR arrays of the rows with these numbers, in this order: copies."""
@@ -288,15 +290,8 @@ class Rows:
         """A copy without the values in columns from this one on."""
         known = self.indices < columns
         kept = np.concatenate([[0], np.cumsum(known)])[self.indptr.astype(np.int64)]
-        return Rows.from_arrays(
-            kept,
-            self.indices[known],
-            self.values[known],
-            columns,
-            self.y,
-            index_base=self.index_base,
-            name=self.name,
-        ).weighted(self.sample_weight)
+        arrays = kept, self.indices[known], self.values[known]
+        return self._made_of(*arrays, columns, self.y).weighted(self.sample_weight)
 
     def to_scipy(self) -> Any:
         """The rows as a scipy CSR matrix (values shared, indices copied to signed ones)."""
@@ -360,10 +355,6 @@ def two_values(y: npt.NDArray[Any]) -> list[Any]:
         ) from None
 
 
-def _is_plain(matrix: Any) -> bool:
-    return len(matrix.shape) == 2 and matrix.dtype.kind in NUMBERS
-
-
 def _to_csr(X: Any, name: str) -> Any:
     from scipy import sparse
 
@@ -377,30 +368,6 @@ def _to_csr(X: Any, name: str) -> Any:
             f"not {X.ndim} dimension(s) of {X.dtype}"
         )
     return through_scipy(X, name, sparse.csr_matrix)
-
-
-def _row_values(values: npt.NDArray[Any], rows: Rows, name: str) -> npt.NDArray[np.float32]:
-    values = checked(values, f"{name}: 'data'", NUMBERS)
-    with np.errstate(over="ignore"):  # what overflows float32 is found by the check
-        frozen = as_frozen(values, np.float32)
-    at = first_bad_value(frozen)
-    if at < len(frozen):
-        given = values[at]
-        reason = "is too large for float32" if np.isfinite(given) else "is NaN or infinite"
-        raise DataError(
-            f"{name}: the value {given} in row {_row_of(at, rows) + 1}, "
-            f"column {int(rows.indices[at])}, {reason}"
-        )
-    return frozen
-
-
-def _index_error(index: int, at: int, columns: int, rows: Rows, name: str) -> DataError:
-    row = _row_of(at, rows) + 1
-    return DataError(f"{name}: column {index} in row {row}; columns go from 0 to {columns - 1}")
-
-
-def _row_of(at: int, rows: Rows) -> int:
-    return int(np.searchsorted(rows.indptr, np.uint64(at), side="right")) - 1
 
 
 def _weights(given: Any, rows: int, name: str) -> npt.NDArray[np.float32] | None:

@@ -14,16 +14,10 @@ import numpy.typing as npt
 from hogwild.data.labels import LabelSets
 from hogwild.data.rows import Rows
 from hogwild.kernels.primitives import random_below, random_word
-from hogwild.kernels.statistics import (
-    GROUP,
-    WORDS,
-    count_collisions,
-    count_holders,
-    sum_by_row,
-)
+from hogwild.kernels.statistics import count_collisions, count_holders, sum_by_row
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-HOTTEST = (512, 4_096, 65_536)
+MOST_FREQUENT = (512, 4_096, 65_536)
 MOST_LABELS = 10
 
 # Collisions are counted for all rows if that takes no more operations on 64-bit masks than this
@@ -31,6 +25,7 @@ MOST_LABELS = 10
 AFFORDABLE = 1_000_000_000
 RANDOM_ROWS = 256
 WORST_ROWS = 64
+GROUP = 64  # rows whose collisions are counted at once: the bits of a mask
 
 # A core's private cache of 1 MiB holds so many cache lines of so many weights.
 PRIVATE_LINES = 16_384
@@ -47,7 +42,7 @@ class Sharing:
     """Whether several workers gain by writing to one array of weights, without locks.
 
     Attributes:
-        share: share of the non-zeros whose weights lie in the hottest 16,384 cache lines (1 MiB,
+        share: share of the non-zeros whose weights lie in the 16,384 most used cache lines (1 MiB,
             a core's private cache).
         pays: whether that is little enough for several workers to be faster than one.
         reason: one sentence that says why.
@@ -78,11 +73,11 @@ class Statistics:
         labels: the most frequent labels and how many rows have each; label_kinds: how many
             different ones there are.
         omega: the most non-zeros in a row.
-        delta: share of the rows that hold the commonest column.
+        delta: share of the rows that hold the most frequent column.
         rho: the largest share of the rows that one row shares a column with, itself included.
         rho_exact: False where rho is of a sample of rows, and the true one may be larger.
         rho_sample: how many rows' collisions were counted (none where delta is 1, so rho is, too).
-        heat: for the 512, 4,096 and 65,536 commonest columns, their share of the non-zeros.
+        frequency: the share of the non-zeros in the 512, 4,096 and 65,536 most frequent columns.
         sharing: whether several workers gain by sharing one array of weights.
     """
 
@@ -100,14 +95,16 @@ class Statistics:
     rho: float
     rho_exact: bool
     rho_sample: int
-    heat: tuple[tuple[int, float], ...]
+    frequency: tuple[tuple[int, float], ...]
     sharing: Sharing
 
 
 def statistics(rows: Rows, seed: int = 0) -> Statistics:
     """Counts everything in a few passes over the data; `seed` picks rows where rho is sampled."""
     lengths = np.diff(rows.indptr)
-    holders = _holders(rows)
+    values = rows.values if rows.nonzeros else np.zeros(1)
+    holders = np.zeros(rows.columns, np.uint32)
+    count_holders(rows.indptr, rows.indices, np.zeros(rows.columns, np.uint32), holders)
     most = int(holders.max(initial=0))
     rho, exact, sample = _collisions(rows, holders, int(np.count_nonzero(lengths)), seed)
     labels, kinds = _labels(rows.y)
@@ -119,7 +116,7 @@ def statistics(rows: Rows, seed: int = 0) -> Statistics:
         columns_used=int(np.count_nonzero(holders)),
         row_lengths=row_lengths,
         empty_rows=int(np.count_nonzero(lengths == 0)),
-        value_range=_range(rows.values),
+        value_range=(float(values.min()), float(values.max())),
         labels=labels,
         label_kinds=kinds,
         omega=row_lengths[-1],
@@ -127,7 +124,7 @@ def statistics(rows: Rows, seed: int = 0) -> Statistics:
         rho=rho,
         rho_exact=exact,
         rho_sample=sample,
-        heat=_heat(holders),
+        frequency=_shares(holders),
         sharing=sharing(rows),
     )
 
@@ -135,28 +132,27 @@ def statistics(rows: Rows, seed: int = 0) -> Statistics:
 def meaning(statistics: Statistics) -> str:
     """What the numbers mean for several workers on this data, in two sentences."""
     source = "" if statistics.rho_exact else f" (found among {statistics.rho_sample:,} rows)"
-    met = (
-        f"The commonest column is in {percent(statistics.delta)} of the rows, and one row "
+    overlap = (
+        f"The most frequent column is in {percent(statistics.delta)} of the rows, and one row "
         f"shares a column with {percent(statistics.rho)} of the rows{source}. "
     )
     if statistics.sharing.pays:
-        return met + (
-            "The weights are many and evenly used, so workers seldom write to one cache line: "
-            "expect a gain from more workers with the hogwild strategy, too."
+        return overlap + (
+            "The weights are many and evenly used, so workers seldom write to the same cache line: "
+            "expect a gain from more workers, also with the hogwild strategy."
         )
-    return met + (
-        "Workers that write to one array of weights would pass its cache lines back and forth: "
-        "expect no gain from more workers with the hogwild strategy; strategies that give each "
+    return overlap + (
+        "Workers that share one array of weights would pass its cache lines back and forth: "
+        "expect no gain from more workers with the hogwild strategy. Strategies that give each "
         "worker a private copy do not have this problem."
     )
 
 
 def sharing(rows: Rows, sample: int = 2000) -> Sharing:
-    """Judges from up to `sample` rows whether lock-free workers on one array of weights pay.
+    """Judges from up to `sample` rows whether workers without locks gain on one array of weights.
 
-    The rule: they pay where at most a tenth of the non-zeros falls on the cache lines of weights
-    that a core could keep in its private cache. The others come from far away in any case, and
-    workers can wait for them side by side.
+    They do where at most a tenth of the non-zeros falls on the cache lines of weights that a core
+    could keep in its private cache. All others come from far away in any case.
     """
     lines = -(-rows.columns // LINE)
     if lines <= PRIVATE_LINES:
@@ -166,7 +162,10 @@ def sharing(rows: Rows, sample: int = 2000) -> Sharing:
         )
         return Sharing(1.0, False, reason)
     picked = _sampled_rows(rows, sample)
-    share = _hot_share(_lines(rows, picked[::2]), _lines(rows, picked[1::2]), lines)
+    seen, others = (
+        rows.indices[_places(rows, half)] // LINE for half in (picked[::2], picked[1::2])
+    )
+    share = _private_share(seen, others, lines)
     pays = share <= MOST_SHARED
     so = (
         "most weights come from far away anyway, and workers can wait for them side by side"
@@ -174,14 +173,14 @@ def sharing(rows: Rows, sample: int = 2000) -> Sharing:
         else "a core would keep these in its private cache if other workers did not write there"
     )
     reason = (
-        f"{percent(share)} of the non-zeros fall on the {PRIVATE_LINES:,} hottest cache lines "
-        f"of weights: {so}"
+        f"{percent(share)} of the non-zeros fall on the {PRIVATE_LINES:,} most used cache "
+        f"lines of weights: {so}"
     )
     return Sharing(share, pays, reason)
 
 
 def frequency(rows: Rows) -> Frequency:
-    """The columns that up to 2,000 rows hold, the commonest first; counted once for all runs."""
+    """The columns that up to 2,000 rows hold, the most frequent first; counted once."""
     if rows not in _FREQUENCIES:
         _FREQUENCIES[rows] = _frequency(rows, 2000)
     return _FREQUENCIES[rows]
@@ -214,28 +213,16 @@ def largest_columns(rows: Rows, most: int, sample: int = 2000) -> list[tuple[int
     return [(int(columns[place]), float(means[place])) for place in order]
 
 
-def _holders(rows: Rows) -> npt.NDArray[np.uint32]:
-    """For each column, how many rows hold it."""
-    holders = np.zeros(rows.columns, np.uint32)
-    count_holders(rows.indptr, rows.indices, np.zeros(rows.columns, np.uint32), holders)
-    return holders
-
-
 def _collisions(
     rows: Rows, holders: npt.NDArray[np.uint32], not_empty: int, seed: int
 ) -> tuple[float, bool, int]:
     """rho, whether it is exact, and from how many rows."""
-    if not_empty == 0:
-        return 0.0, True, 0
-    if holders.max() == len(rows):
-        return 1.0, True, 0
-    groups = -(-len(rows) // GROUP)
-    every = rows.nonzeros * groups * WORDS <= AFFORDABLE
+    most = int(holders.max(initial=0))
+    if most in (0, len(rows)):  # no column, or one in every row
+        return float(most > 0), True, 0
+    every = rows.nonzeros * -(-len(rows) // GROUP) <= AFFORDABLE
     chosen = np.arange(len(rows), dtype=np.uint64) if every else _likely(rows, holders, seed)
-    counts = np.zeros(len(chosen), np.uint64)
-    count_collisions(rows.indptr, rows.indices, chosen, _empty_group(rows), counts)
-    most = int(counts.max())
-    # no row can meet more rows than there are with any column
+    most = int(collisions(rows, chosen).max())
     return most / len(rows), every or most == not_empty, len(chosen)
 
 
@@ -253,15 +240,19 @@ def _likely(rows: Rows, holders: npt.NDArray[np.uint32], seed: int) -> Words:
     return np.unique(np.concatenate([worst, random_below(words, len(rows))]))
 
 
-def _empty_group(rows: Rows) -> tuple[npt.NDArray[Any], ...]:
-    """Room for a group's slots: a column's slot, a slot's column, a slot's bits (and slot 0)."""
-    starts = np.append(rows.indptr[:-1:GROUP], rows.indptr[-1])
-    slots = 1 + min(rows.columns, int(np.diff(starts).max()))
-    return (
-        np.zeros(rows.columns, np.uint32),
-        np.empty(slots, np.uint32),
-        np.zeros(slots * WORDS, np.uint64),
-    )
+def collisions(rows: Rows, chosen: Words) -> Words:
+    """How many rows share a column with each of these; itself, too, if it is not empty."""
+    counts = np.zeros(len(chosen), np.uint64)
+    masks = np.zeros(rows.columns, np.uint64)
+    for first in range(0, len(chosen), GROUP):
+        group = chosen[first : first + GROUP]
+        bits = np.uint64(1) << np.arange(len(group), dtype=np.uint64)
+        held = rows.indices[_places(rows, group)]
+        lengths = (rows.ends[group] - rows.begins[group]).astype(np.int64)
+        np.bitwise_or.at(masks, held, np.repeat(bits, lengths))
+        count_collisions(rows.indptr, rows.indices, masks, counts[first:])
+        masks[held] = 0
+    return counts
 
 
 def quantiles(lengths: Words) -> tuple[int, ...]:
@@ -269,10 +260,6 @@ def quantiles(lengths: Words) -> tuple[int, ...]:
         return (0,) * len(QUANTILES)
     found = np.quantile(lengths.astype(np.int64), QUANTILES, method="inverted_cdf")
     return tuple(int(length) for length in found)
-
-
-def _range(values: npt.NDArray[np.float32]) -> tuple[float, float]:
-    return (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
 
 
 def _labels(y: Any) -> tuple[tuple[tuple[Any, int], ...], int]:
@@ -287,12 +274,11 @@ def _labels(y: Any) -> tuple[tuple[tuple[Any, int], ...], int]:
     return tuple((found[i].item(), int(counts[i])) for i in first), len(found)
 
 
-def _heat(holders: npt.NDArray[np.uint32]) -> tuple[tuple[int, float], ...]:
-    used = holders[holders > 0].astype(np.uint64)
-    top = min(HOTTEST[-1], len(used))
-    hottest = np.sort(np.partition(used, len(used) - top)[len(used) - top :])[::-1] if top else used
-    total = max(int(used.sum()), 1)
-    return tuple((count, int(hottest[:count].sum()) / total) for count in HOTTEST)
+def _shares(holders: npt.NDArray[np.uint32]) -> tuple[tuple[int, float], ...]:
+    """The shares of the non-zeros in the most frequent columns."""
+    frequencies = np.sort(holders)[::-1].astype(np.uint64)
+    total = max(int(frequencies.sum()), 1)
+    return tuple((count, int(frequencies[:count].sum()) / total) for count in MOST_FREQUENT)
 
 
 def _sampled_rows(rows: Rows, sample: int) -> Words:
@@ -306,11 +292,6 @@ def _sampled_rows(rows: Rows, sample: int) -> Words:
     return np.unique(picked[: max(fitting, 2)]).astype(np.uint64)
 
 
-def _lines(rows: Rows, picked: Words) -> npt.NDArray[np.uint32]:
-    """The cache line of weights of every non-zero in the picked rows."""
-    return np.asarray(rows.indices[_places(rows, picked)] // np.uint32(LINE))
-
-
 def _places(rows: Rows, picked: Words) -> Words:
     """Where the non-zeros of the picked rows stand."""
     begin = rows.begins[picked]
@@ -320,20 +301,21 @@ def _places(rows: Rows, picked: Words) -> Words:
     return np.asarray(at + np.arange(len(at), dtype=np.uint64))
 
 
-def _hot_share(seen: npt.NDArray[np.uint32], other: npt.NDArray[np.uint32], lines: int) -> float:
-    """The share of touches on the hottest lines, which one half of a sample picks out.
+def _private_share(
+    seen: npt.NDArray[np.uint32], other: npt.NDArray[np.uint32], lines: int
+) -> float:
+    """The share of touches on the most used lines, which one half of a sample picks out.
 
-    The share is measured on the other half: on the first, chance would make any line look hot.
-    Where the first half knows fewer lines than there is room for, the room left is for lines
-    that it has not seen, each with an equal part of the touches that are left.
+    The share is measured on the other half: on the first, chance would make any line look much
+    used. Lines that the first half has not seen fill the room left, with equal parts of the rest.
     """
     if len(other) == 0:
         return 1.0
-    hot, touches = np.unique(seen, return_counts=True)
-    if len(hot) > PRIVATE_LINES:
-        hot = hot[np.argpartition(touches, len(hot) - PRIVATE_LINES)[-PRIVATE_LINES:]]
-    known = float(np.isin(other, hot).mean())
-    room = (PRIVATE_LINES - len(hot)) / (lines - len(hot))
+    used, touches = np.unique(seen, return_counts=True)
+    if len(used) > PRIVATE_LINES:
+        used = used[np.argpartition(touches, len(used) - PRIVATE_LINES)[-PRIVATE_LINES:]]
+    known = float(np.isin(other, used).mean())
+    room = (PRIVATE_LINES - len(used)) / (lines - len(used))
     return known + (1.0 - known) * room
 
 

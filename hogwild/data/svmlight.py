@@ -10,7 +10,7 @@ regular expressions: a number that is hard to round, or a mistake, which gets it
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,18 +18,13 @@ import numpy.typing as npt
 from hogwild.data.labels import LabelSets
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError
-from hogwild.kernels.text import (
-    FEATURE_WIDTH,
-    FLOAT32_LIMIT,
-    PADDING,
-    format_lines,
-    parse_lines,
-)
+from hogwild.kernels.text import FEATURE_WIDTH, FLOAT32_LIMIT, PADDING, format_lines, parse_lines
 
 if TYPE_CHECKING:
     from hogwild.data.files import Source
 
 BLOCK = 1 << 20  # bytes parsed at a time
+VALUES = 1 << 16  # written at a time
 FEW = 1 << 20  # values that are copied rather than moved in memory
 MAPPED = 1 << 26  # bytes; so much malloc always maps by itself, and can move without copying
 MOST_INDEX = 2**32 - 1
@@ -118,10 +113,19 @@ class _Lines:
                 self.base = 0
         self._make_room(size)
         array = np.frombuffer(text, np.uint8)
-        while (at := self._parse(array, at, size)) < size:
-            end = text.index(b"\n", at)
-            self._take_line(_Line(self.name, self.line + 1, bytes(text[at:end])))
-            at = end + 1
+        arrays = self.indptr, self.indices, self.values, self.label_ends, self.y
+        while at < size:
+            known = self.rows, self.nonzeros, self.labels
+            stop, self.rows, self.nonzeros, self.labels, lines, columns = parse_lines(
+                array, at, size, self.base, self.labelled, self.several, arrays, known
+            )
+            self.line += lines
+            self.columns = max(self.columns, columns)
+            at = int(stop)
+            if at < size:  # a line that the kernel does not understand
+                end = text.index(b"\n", at)
+                self._take_line(_Line(self.name, self.line + 1, bytes(text[at:end])))
+                at = end + 1
 
     def as_rows(self) -> Rows:
         """What was read, in arrays of just the right length."""
@@ -134,35 +138,32 @@ class _Lines:
         self.y.resize(self.labels, refcheck=False)
         self.indices.resize(self.nonzeros, refcheck=False)
         self.values.resize(self.nonzeros, refcheck=False)
+        y: Any = self.y
+        if not self.labelled or (self.labels == 0 and not self.needs_labels):
+            y = None
+        elif self.several:
+            names, numbers = np.unique(self.y, return_inverse=True)
+            y = LabelSets(self.label_ends, numbers, names)
         return Rows.from_arrays(
             self.indptr,
             self.indices,
             self.values,
             self.columns,
-            self._all_labels(),
+            y,
             index_base=self.base,
             name=self.name,
         )
 
-    def _all_labels(self) -> Any:
-        if not self.labelled or (self.labels == 0 and not self.needs_labels):
-            return None
-        if not self.several:
-            return self.y
-        names, numbers = np.unique(self.y, return_inverse=True)
-        return LabelSets(self.label_ends, numbers, names)
-
     def _make_room(self, size: int) -> None:
         """Makes the arrays hold a block's worth more, at the least: `1` and `1:1` are shortest."""
-        rows = self.rows + size // 2 + 1
-        nonzeros = self.nonzeros + size // 4 + 1
-        self.indptr = self._room(self.indptr, self.rows + 1, rows + 1)
-        self.label_ends = self._room(self.label_ends, self.rows + 1, rows + 1)
-        self.y = self._room(self.y, self.labels, self.labels + size // 2 + 1)
-        self.indices = self._room(self.indices, self.nonzeros, nonzeros)
-        self.values = self._room(self.values, self.nonzeros, nonzeros)
+        self.indptr = self._room(self.indptr, self.rows + 1, size // 2)
+        self.label_ends = self._room(self.label_ends, self.rows + 1, size // 2)
+        self.y = self._room(self.y, self.labels, size // 2)
+        self.indices = self._room(self.indices, self.nonzeros, size // 4)
+        self.values = self._room(self.values, self.nonzeros, size // 4)
 
-    def _room(self, array: npt.NDArray[Any], used: int, needed: int) -> npt.NDArray[Any]:
+    def _room(self, array: npt.NDArray[Any], used: int, more: int) -> npt.NDArray[Any]:
+        needed = used + more + 1
         if len(array) >= needed:
             return array
         if used > FEW:
@@ -174,17 +175,6 @@ class _Lines:
         longer = np.empty(max(needed + expected, least), array.dtype)
         longer[:used] = array[:used]
         return longer
-
-    def _parse(self, array: npt.NDArray[np.uint8], at: int, size: int) -> int:
-        """Adds the rows up to the first line that the kernel does not understand; where it is."""
-        arrays = self.indptr, self.indices, self.values, self.label_ends, self.y
-        known = self.rows, self.nonzeros, self.labels
-        stopped, self.rows, self.nonzeros, self.labels, lines, columns = parse_lines(
-            array, at, size, self.base, self.labelled, self.several, arrays, known
-        )
-        self.line += lines
-        self.columns = max(self.columns, columns)
-        return int(stopped)
 
     def _take_line(self, line: "_Line") -> None:
         """Adds a row that the kernel left over, or raises what is wrong with it."""
@@ -201,8 +191,13 @@ class _Lines:
             index, value = line.feature(token)
             if index == 0 and self.base == 1:
                 self._found_zero(line, token)
-            if indices and index <= indices[-1]:
-                line.fail(token, *_not_ascending(index, indices[-1]))
+            if indices and index == indices[-1]:
+                raise line.error(
+                    token, f"repeats the index {index}", "every index only once in a row"
+                )
+            if indices and index < indices[-1]:
+                reason = f"comes after the index {indices[-1]}"
+                raise line.error(token, reason, "indices that ascend within a row")
             indices.append(index)
             values.append(value)
         self.line += 1
@@ -225,14 +220,14 @@ class _Lines:
         if self.rows == 0:
             self.labelled = bool(labels) or self.several or self.needs_labels
         if problem and not self.labelled:
-            line.fail(line.tokens()[0], *problem)
+            raise line.error(line.tokens()[0], *problem)
         if problem and not self.unlabelled:
             self.unlabelled = line.error(line.tokens()[0], *problem)
 
     def _found_zero(self, line: "_Line", token: "_Token") -> None:
         """The index 0 where columns have counted from 1 so far."""
         if not self.auto:
-            line.fail(
+            raise line.error(
                 token,
                 "has the index 0",
                 "indices from 1 on, as index_base or the training data has them",
@@ -255,12 +250,6 @@ class _Lines:
         self.label_ends[self.rows] = self.labels
 
 
-def _not_ascending(index: int, before: int) -> tuple[str, str]:
-    if index == before:
-        return f"repeats the index {index}", "every index only once in a row"
-    return f"comes after the index {before}", "indices that ascend within a row"
-
-
 _Token = tuple[bytes, int]
 
 
@@ -276,10 +265,6 @@ class _Line(NamedTuple):
         found = [(m.group(), m.start()) for m in TOKEN.finditer(self.text.removesuffix(b"\r"))]
         comments = [number for number, (token, _) in enumerate(found) if token.startswith(b"#")]
         return found[: comments[0]] if comments else found
-
-    def fail(self, token: _Token, reason: str, expected: str) -> NoReturn:
-        """Raises what is wrong with a token."""
-        raise self.error(token, reason, expected)
 
     def error(self, token: _Token, reason: str, expected: str) -> DataError:
         """What is wrong with a token."""
@@ -305,33 +290,34 @@ class _Line(NamedTuple):
         text, at = token
         index, colon, value = text.partition(b":")
         if index == b"qid":
-            self.fail(token, "is for ranking, which is not supported", "the data without qid")
+            raise self.error(
+                token, "is for ranking, which is not supported", "the data without qid"
+            )
         if not colon:
-            self.fail(token, "has no colon", "index:value, such as 7:0.5")
+            raise self.error(token, "has no colon", "index:value, such as 7:0.5")
         if not INDEX.fullmatch(index):
             reason = "has a negative index" if index.startswith(b"-") else "has no proper index"
-            self.fail(token, reason, f"a whole number from 0 or 1 to {MOST_INDEX} before the colon")
+            raise self.error(
+                token, reason, f"a whole number from 0 or 1 to {MOST_INDEX} before the colon"
+            )
         if len(index.lstrip(b"0")) > 10 or int(index) > MOST_INDEX:
-            self.fail(token, "has too large an index", f"{MOST_INDEX} or less")
+            raise self.error(token, "has too large an index", f"{MOST_INDEX} or less")
         if not value:
-            self.fail(token, "has no value", "index:value, without a blank, such as 7:0.5")
+            raise self.error(token, "has no value", "index:value, without a blank, such as 7:0.5")
         place = at + len(index) + 1
         return int(index), self._number((value, place), "a value", FLOAT32_LIMIT, "3.4e38")
 
     def _number(self, token: _Token, role: str, limit: float, most: str) -> float:
         text, _ = token
         if NOT_FINITE.match(text):
-            self.fail(token, "is not finite", f"{role} that is a number")
+            raise self.error(token, "is not finite", f"{role} that is a number")
         if not NUMBER.fullmatch(text):
             hint = " (and a blank before a comment)" if b"#" in text else ""
-            self.fail(token, "is not a number", f"{role} such as 1, -0.5 or 2e-3{hint}")
+            raise self.error(token, "is not a number", f"{role} such as 1, -0.5 or 2e-3{hint}")
         number = float(text)
         if not abs(number) < limit:
-            self.fail(token, "is too large", f"{role} of {most} at the most")
+            raise self.error(token, "is too large", f"{role} of {most} at the most")
         return number
-
-
-VALUES = 1 << 16  # written at a time
 
 
 def write(rows: Rows, file: BinaryIO, *, index_base: int | None) -> None:
@@ -340,16 +326,12 @@ def write(rows: Rows, file: BinaryIO, *, index_base: int | None) -> None:
         file.write(FROM_ZERO + b"\n")
     begin = 0
     while begin < len(rows):
-        end = _chunk_end(rows, begin)
+        # Rows with not many values together, one row at the least
+        values = rows.indptr[begin] + np.uint64(VALUES)
+        end = int(np.searchsorted(rows.indptr, values, side="right")) - 1
+        end = min(max(end, begin + 1), begin + VALUES, len(rows))
         file.write(_lines_of(rows, begin, end, 1 if index_base is None else index_base))
         begin = end
-
-
-def _chunk_end(rows: Rows, begin: int) -> int:
-    """The end of some rows with not many values together, one row at the least."""
-    values = rows.indptr[begin] + np.uint64(VALUES)
-    end = int(np.searchsorted(rows.indptr, values, side="right")) - 1
-    return min(max(end, begin + 1), begin + VALUES, len(rows))
 
 
 def _lines_of(rows: Rows, begin: int, end: int, index_base: int) -> memoryview:
@@ -398,11 +380,9 @@ def _label_texts(
             "replace them by numbers, or save as .npz"
         )
     if sets is not None:
-        names = [_label_text(label) for label in sets.names.tolist()]
-        starts = sets.starts[begin : end + 1].tolist()
-        numbers = sets.numbers[starts[0] : starts[-1]].tolist()
-        places = [(a - starts[0], b - starts[0]) for a, b in pairwise(starts)]
-        texts = [b",".join(names[k] for k in numbers[a:b]) for a, b in places]
+        names = np.array([_label_text(label) for label in sets.names.tolist()], object)
+        places = pairwise(sets.starts[begin : end + 1].tolist())
+        texts = [b",".join(names[sets.numbers[first:last]]) for first, last in places]
         which = np.arange(len(texts))
     else:
         different, which = np.unique(rows.y[begin:end], return_inverse=True)

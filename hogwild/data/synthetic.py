@@ -21,7 +21,7 @@ from hogwild.kernels.synthetic import (
 )
 
 # Zipf's law with Mandelbrot's shift: odds of rank r ~ 1 / (SHIFT + r). With 47,236 columns and
-# 77 non-zeros a row the commonest column is in 36 % of the rows.
+# 77 non-zeros a row the most frequent column is in 36 % of the rows.
 SHIFT = 20
 # Planted weights go down as 1 / (TEACHING + r), and rows lean to a class by up to LEANING. With
 # these a linear SVM at l2 = 1e-4 errs on 7 % of the rows that it has not seen and has an objective
@@ -45,6 +45,8 @@ WHOLE = {
 }
 
 Floats = npt.NDArray[np.float32]
+Columns = npt.NDArray[np.uint32]
+LOGS = np.log1p(np.arange(MOST_REPEATS + 1)).astype(np.float32)  # log(1 + tf)
 
 
 def rcv1(
@@ -58,12 +60,12 @@ def rcv1(
 ) -> tuple[Rows, Floats]:
     """Draws RCV1-shaped rows with labels -1 and +1, and returns them with the planted weights.
 
-    Columns follow Zipf's law and are numbered at random, so hot ones lie anywhere. A row has
+    Columns follow Zipf's law and are numbered at random, so frequent ones lie anywhere. A row has
     log-normally many different columns (`nonzeros` on average, 1 at least, half of the columns at
     most) with values log(1 + tf) * log(1 + rows / df), scaled to norm 1; df is the expected one.
 
     The planted weights are normal, smaller for rarer columns (as 1 / (100 + rank): what few rows
-    hold, few rows could teach), in pairs of w and -w for neighbours in heat, which balances the
+    hold, few rows could teach), in pairs of w and -w for neighbors in frequency, which balances the
     classes. Rows lean to one class or the other, as articles have a subject: a drawn column gives
     way to its opposite, with odds of up to LEANING, where that fits better. A label is the sign of
     score + s z, where score = row . weights has a standard deviation of 1, z is standard normal
@@ -74,16 +76,8 @@ def rcv1(
     weight depends on a row. So rows to test on are those beyond the training rows:
     ``rcv1(1_000, first_row=200_000)``.
     """
-    _check(
-        {
-            "rows": rows,
-            "columns": columns,
-            "seed": seed,
-            "nonzeros": nonzeros,
-            "noise": noise,
-            "first_row": first_row,
-        }
-    )
+    given = {"rows": rows, "columns": columns, "seed": seed, "nonzeros": nonzeros}
+    _check(given | {"noise": noise, "first_row": first_row})
     text = _Text(columns, seed, nonzeros)
     indptr = text.row_pointers(first_row, rows)
     indices = np.empty(int(indptr[-1]), np.uint32)
@@ -123,8 +117,8 @@ def rcv1_classes(
     given, _ = rcv1(rows, columns, seed, nonzeros=nonzeros, first_row=first_row)
     pilot, _ = rcv1(PILOT, columns, seed, nonzeros=nonzeros)
     matrix, few = given.to_scipy(), pilot.to_scipy()
-    heat_key, classes_key = random_word(seed, np.array([1, 7], np.uint64))
-    column_of = columns_by_heat(heat_key, columns)
+    order_key, classes_key = random_word(seed, np.array([1, 7], np.uint64))
+    column_of = columns_by_frequency(order_key, columns)
     weights = np.empty((classes, columns), np.float32)
     sums = np.empty((rows, classes), np.float32)
     places = np.arange(first_row, first_row + rows, dtype=np.uint64)
@@ -178,14 +172,22 @@ class _Text:
 
     def __init__(self, columns: int, seed: int, nonzeros: int) -> None:
         self._keys = random_word(seed, np.arange(1, 7, dtype=np.uint64))
-        heat_key, weight_key = self._keys[:2]
+        order_key, weight_key = self._keys[:2]
         self._nonzeros = nonzeros
-        column_of = columns_by_heat(heat_key, columns)
+        column_of = columns_by_frequency(order_key, columns)
         odds = _odds(columns)
         self._table = alias_table(odds, column_of)
-        self._opposite = _opposites(column_of)
-        self._rarity = _rarity(odds, nonzeros, column_of)
-        self._bag = _bag(columns)
+        # For each column, the one with the opposite weight; of an odd number the last has none
+        other = np.minimum(np.arange(columns) ^ 1, columns - 1)
+        self._opposite = _by_column(column_of[other], column_of, np.uint32)
+        # log(1 + rows / df), where df / rows = 1 - exp(-nonzeros * odds) as expected
+        self._rarity = _by_column(np.log1p(-1.0 / np.expm1(-nonzeros * odds)), column_of)
+        # An empty bag: the repeats of each column, a bit per column, a bit per word of bits
+        self._bag = (
+            np.zeros(columns, np.uint8),
+            np.zeros(columns // 64 + 1, np.uint64),
+            np.zeros(columns // 4096 + 1, np.uint64),
+        )
         self.weights = _planted_weights(weight_key, column_of)
         self._pilot = self._pilot_scores()
         typical = self._pilot.std()
@@ -205,7 +207,7 @@ class _Text:
     def draw(self, first_row: int, noise: float, arrays: tuple[npt.NDArray[Any], ...]) -> None:
         """Fills indices, values and labels of rows whose pointers are given."""
         source = (*self._keys[3:6], np.uint64(first_row))
-        of_column = (self._rarity, self.weights, _logs())
+        of_column = (self._rarity, self.weights, LOGS)
         tables = (self._table, self._opposite, of_column)
         draw_rows(source, (LEANING, noise), tables, self._bag, arrays)
 
@@ -250,16 +252,14 @@ def whole_number_problems(options: dict[str, Any], limits: dict[str, tuple[int, 
     return [
         f"{name} is {options[name]!r}; it must be a whole number from {least:,} to {most:,}"
         for name, (least, most) in limits.items()
-        if not _is_whole(options[name]) or not least <= options[name] <= most
+        if not isinstance(options[name], int | np.integer)
+        or isinstance(options[name], bool)
+        or not least <= options[name] <= most
     ]
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def columns_by_heat(key: Any, columns: int) -> npt.NDArray[np.uint32]:
-    """The column numbers, the hottest first: a random permutation."""
+def columns_by_frequency(key: Any, columns: int) -> Columns:
+    """The column numbers, the most frequent first: a random permutation."""
     order = np.argsort(random_word(key, np.arange(columns, dtype=np.uint64)), kind="stable")
     return order.astype(np.uint32)
 
@@ -270,58 +270,28 @@ def _odds(columns: int) -> npt.NDArray[np.float64]:
     return np.asarray(odds / odds.sum())
 
 
-def _planted_weights(key: Any, column_of: npt.NDArray[np.uint32]) -> Floats:
+def _by_column(of_rank: npt.NDArray[Any], column_of: Columns, kind: Any = np.float32) -> Any:
+    """What is given for each rank, for each column."""
+    found = np.empty(len(column_of), kind)
+    found[column_of] = of_rank
+    return found
+
+
+def _planted_weights(key: Any, column_of: Columns) -> Any:
     rank = np.arange(len(column_of), dtype=np.uint64)
     drawn = normal(random_word(key, rank >> np.uint64(1)))
-    weights = np.empty(len(column_of), np.float32)
-    weights[column_of] = np.where(rank % 2 == 0, drawn, -drawn) / (TEACHING + rank)
-    return weights
+    return _by_column(np.where(rank % 2 == 0, drawn, -drawn) / (TEACHING + rank), column_of)
 
 
-def _topic_weights(key: Any, column_of: npt.NDArray[np.uint32]) -> Floats:
+def _topic_weights(key: Any, column_of: Columns) -> Any:
     """Weights of one of several classes: few words tell of a topic."""
     rank = np.arange(len(column_of), dtype=np.uint64)
     drawn = normal(random_word(key, rank))
-    weights = np.empty(len(column_of), np.float32)
-    weights[column_of] = np.where(np.abs(drawn) > TELLING, drawn, 0) / (TOPIC_TEACHING + rank)
-    return weights
+    weights = np.where(np.abs(drawn) > TELLING, drawn, 0) / (TOPIC_TEACHING + rank)
+    return _by_column(weights, column_of)
 
 
-def _opposites(column_of: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """For each column, the one with the opposite weight; of an odd number the last has none."""
-    rank = np.arange(len(column_of))
-    other = np.minimum(rank ^ 1, len(column_of) - 1)
-    opposite = np.empty(len(column_of), np.uint32)
-    opposite[column_of] = column_of[other]
-    return opposite
-
-
-def _rarity(
-    odds: npt.NDArray[np.float64], nonzeros: int, column_of: npt.NDArray[np.uint32]
-) -> Floats:
-    """log(1 + rows / df) by column; df / rows = 1 - exp(-nonzeros * odds), as expected."""
-    rarity = np.empty(len(odds), np.float32)
-    rarity[column_of] = np.log1p(-1.0 / np.expm1(-nonzeros * odds))
-    return rarity
-
-
-def _logs() -> Floats:
-    """log(1 + tf) for every tf that a row can have."""
-    return np.log1p(np.arange(MOST_REPEATS + 1)).astype(np.float32)
-
-
-def alias_table(
-    odds: npt.NDArray[np.float64], column_of: npt.NDArray[np.uint32]
-) -> npt.NDArray[np.uint64]:
+def alias_table(odds: npt.NDArray[np.float64], column_of: Columns) -> npt.NDArray[np.uint64]:
     table = np.empty(len(odds), np.uint64)
     fill_alias_table(odds * len(odds), column_of, table)
     return table
-
-
-def _bag(columns: int) -> tuple[npt.NDArray[Any], ...]:
-    """An empty bag: the repeats of each column, a bit per column, a bit per word of bits."""
-    return (
-        np.zeros(columns, np.uint8),
-        np.zeros(columns // 64 + 1, np.uint64),
-        np.zeros(columns // 4096 + 1, np.uint64),
-    )

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from hogwild.data.ids import Ids
 from hogwild.data.ratings import Ratings
-from hogwild.data.synthetic import alias_table, columns_by_heat, whole_number_problems
+from hogwild.data.synthetic import alias_table, columns_by_frequency, whole_number_problems
 from hogwild.errors import DataError, OptionError
 from hogwild.fingerprints import first_bad_index
 from hogwild.kernels.primitives import random_word
@@ -26,8 +26,8 @@ from hogwild.kernels.synthetic_ratings import (
 )
 
 # Odds of the item of rank r to be drawn ~ (shift + r)^-2.5, with a shift such that a mean user
-# draws the commonest item HOTTEST times: then half of the users have it, as in MovieLens 20M.
-HOTTEST = 1.0
+# draws the most frequent item MOST_DRAWN times: half of the users have it, as in MovieLens 20M.
+MOST_DRAWN = 1.0
 # A user has LEAST + lognormal(SIGMA) ratings, at most MOST_TIMES the mean: 20 to 9,280 with a
 # median of 68 where the mean is 144.4, as in MovieLens 20M.
 LEAST = 20
@@ -115,7 +115,7 @@ def movielens(
     There are exactly `ratings` of them, in random order, and no pair of user and item twice. The
     defaults are MovieLens 20M's numbers; 6_040, 3_706 and 1_000_209 are those of 1M. A user has
     log-normally many ratings, 20 at least (a quarter of the mean where that is less). An item's
-    popularity follows Zipf's law with Mandelbrot's shift: the commonest has about half of the
+    popularity follows Zipf's law with Mandelbrot's shift: the most frequent has about half of the
     users, most have few, and some have none. Users and items are numbered at random, so busy and
     common ones lie anywhere.
 
@@ -132,7 +132,7 @@ def movielens(
     users, items, ratings = int(users), int(items), int(ratings)  # numpy's would overflow
     keys = random_word(seed, np.arange(1, 11, dtype=np.uint64))
     odds = _odds(items, ratings / users)
-    item_of = columns_by_heat(keys[0], items)
+    item_of = columns_by_frequency(keys[0], items)
     indptr = np.zeros(users + 1, np.uint64)
     np.cumsum(_activity(keys[1], users, items, ratings), out=indptr[1:])
     planted = _planted(keys[2:6], users, rank, float(noise), ratings / users, odds, item_of)
@@ -173,10 +173,10 @@ def _odds(items: int, mean: float) -> Doubles:
     """
 
     def draws(shift: float) -> float:
-        """About how many draws a mean user makes, with HOTTEST of the commonest item."""
+        """About how many draws a mean user makes, with MOST_DRAWN of the most frequent item."""
         first, last, top = shift + 0.5, shift + items + 0.5, shift + 1.0
         area = (1.0 / (first * math.sqrt(first)) - 1.0 / (last * math.sqrt(last))) / 1.5
-        return HOTTEST * area * top * top * math.sqrt(top)
+        return MOST_DRAWN * area * top * top * math.sqrt(top)
 
     low, high = 0.0, 1e3 * items
     for _ in range(BISECTIONS):
@@ -187,6 +187,12 @@ def _odds(items: int, mean: float) -> Doubles:
     return np.asarray(odds / odds.sum())
 
 
+def _normals(key: Any, count: int) -> Doubles:
+    drawn = np.empty(count)
+    fill_normals(key, drawn)
+    return drawn
+
+
 def _activity(key: Any, users: int, items: int, ratings: int) -> Words:
     """How many ratings each user has: count = least + scale exp(SIGMA z), up to `most`.
 
@@ -195,9 +201,7 @@ def _activity(key: Any, users: int, items: int, ratings: int) -> Words:
     mean = ratings / users
     least = max(1.0, min(LEAST, mean // 4))
     most = float(min(3 * items // 4, MOST_TIMES * math.ceil(mean)))
-    activity = np.empty(users)
-    fill_normals(key, activity)
-    np.exp(SIGMA * activity, out=activity)
+    activity = np.exp(SIGMA * _normals(key, users))
     low, high = 0.0, most / float(activity.min())
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
@@ -220,12 +224,11 @@ def _planted(
     item_of: npt.NDArray[np.uint32],
 ) -> Planted:
     items = len(odds)
-    of_users, of_items = np.empty(users), np.empty(items)
-    fill_normals(keys[0], of_users)
-    fill_normals(keys[1], of_items)
-    user_biases = (USER_BIASES * of_users).astype(np.float32)
+    user_biases = (USER_BIASES * _normals(keys[0], users)).astype(np.float32)
     popularity = ndtri(1.0 - (np.arange(items) + 0.5) / items)
-    biases = ITEM_BIASES * (LIKED * popularity + math.sqrt(1.0 - LIKED**2) * of_items)
+    biases = ITEM_BIASES * (
+        LIKED * popularity + math.sqrt(1.0 - LIKED**2) * _normals(keys[1], items)
+    )
     # the share of the users that have an item, about: so that the mean of the values is MEAN
     held = 1.0 - 1.0 / (1.0 + mean * odds)
     item_biases = np.empty(items, np.float32)

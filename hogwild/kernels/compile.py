@@ -26,6 +26,9 @@ from typing import Any, TypeVar
 import numba
 from numba.core import config as numba_config
 from numba.core.bytecode import FunctionIdentity
+from numba.core.compiler import Flags
+from numba.core.registry import cpu_target
+from numba.core.typing.templates import builtin_registry
 from numba.extending import register_jitable
 
 from hogwild.interrupt import Interrupt
@@ -43,15 +46,52 @@ FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 def inline(function: F) -> F:
     """Marks a function as part of the kernels that call it; from Python it is called as it is."""
-    marked: F = register_jitable(no_cfunc_wrapper=True)(function)
-    return marked
+    return _helper(function)
 
 
 def always_inline(function: F) -> F:
-    """As `inline`, whatever LLVM thinks of it (which in `text.py` costs a third of the speed)."""
-    marked: F = register_jitable(forceinline=True, no_cfunc_wrapper=True)(function)
-    setattr(marked, HOT, True)  # which the bytecode does not tell
+    """As `inline`, whatever LLVM thinks of it (which in `text.py` costs a third of the speed).
+
+    numba applies it to what the function calls, too: what is rarely called should be `seldom`.
+    """
+    setattr(function, HOT, True)  # which the bytecode does not tell
+    return _helper(function, forceinline=True)
+
+
+def seldom(function: F) -> F:
+    """As `inline`, without a copy at each call from an `always_inline` function."""
+    setattr(function, HOT, False)
+    return _helper(function, forceinline=False)
+
+
+def _helper(function: F, **options: bool) -> F:
+    marked: F = register_jitable(no_cfunc_wrapper=True, **options)(function)
+    registered, kind = builtin_registry.globals[-1]
+    if registered is function and hasattr(kind.templates[0], "_impl_cache"):
+        kind.templates[0]._impl_cache = _CompiledHelpers(kind.templates[0]._jit_options)
     return marked
+
+
+class _CompiledHelpers(dict[Any, Any]):
+    """The compiled forms of a helper, by argument types and by its own options.
+
+    numba looks them up by the options of the caller, and so compiles a helper once for each kind of
+    caller: kernel, `inline` and `always_inline`.
+    """
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._options = options
+
+    def _key(self, key: Any) -> Any:
+        flags = Flags()
+        cpu_target.options.parse_as_flags(flags, self._options)  # inherits fastmath and others
+        return (*key[:-1], flags)
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(self._key(key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(self._key(key), value)
 
 
 def one_of(functions: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
@@ -211,8 +251,6 @@ class _File:
 
 @cache
 def _system() -> str:
-    from numba.core.registry import cpu_target
-
     processor = cpu_target.target_context.codegen().magic_tuple()
     # What this module teaches numba's operators is reached by no name
     vectors = Path(__file__).with_name("vectors.py").read_text()
@@ -237,7 +275,7 @@ def _label_and_parts(thing: Any) -> tuple[str, Sequence[Any]]:
         cells = [cell.cell_contents for cell in thing.__closure__ or ()]
         known = thing.__globals__
         named = [known[name] for name in _names(thing.__code__) if name in known]
-        hot_too = [HOT] if hasattr(thing, HOT) else []
+        hot_too = [getattr(thing, HOT)] if hasattr(thing, HOT) else []
         return kind, [thing.__code__, thing.__defaults__, *cells, *named, *hot_too]
     if isinstance(thing, CodeType):
         return thing.co_code.hex(), (thing.co_names, thing.co_consts)

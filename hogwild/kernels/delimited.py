@@ -3,13 +3,10 @@
 As in `text.py`: all text ends with a newline and has `PADDING` behind it, and `at` is an address.
 """
 
-from typing import Any
-
 import numpy as np
-from numba import types
+from numba.types import Tuple, UniTuple, float32, uint8, uint32, uint64
 
 from hogwild.kernels.compile import always_inline, kernel
-from hogwild.kernels.ids import TEXTS
 from hogwild.kernels.primitives import U, readonly, trailing_zeros, writable
 from hogwild.kernels.text import (
     FLOAT32_LIMIT,
@@ -17,10 +14,13 @@ from hogwild.kernels.text import (
     RETURN,
     SPACE,
     TAB,
+    TEXT,
+    TEXTS,
     address_of,
     byte_at,
     number,
     put_byte,
+    put_text,
     put_value,
     word_at,
 )
@@ -37,13 +37,13 @@ SINGLE, DOUBLE, BLANKS = 0, 1, 2
 
 
 @always_inline
-def zero_bytes(word: Any) -> Any:
+def zero_bytes(word):
     """The top bit of each byte that is zero; above the first of them there may be wrong ones."""
     return (word - ONES) & ~word & TOPS
 
 
 @always_inline
-def next_of(at: Any, a: Any, b: Any, c: Any) -> Any:
+def next_of(at, a, b, c):
     """The next byte that is one of three, each given as a word full of it."""
     found = np.uint64(0)
     while True:
@@ -55,29 +55,19 @@ def next_of(at: Any, a: Any, b: Any, c: Any) -> Any:
 
 
 @always_inline
-def field_end(at: Any, separators: Any, others: Any, way: Any) -> Any:
-    """Where the field that begins at `at` ends: at a separator or at the line's end."""
-    at = next_of(at, separators, others, NEWLINES)
-    if way == DOUBLE:
-        while byte_at(at) != NEWLINE and byte_at(at) != byte_at(at + U(1)):
-            at = next_of(at + U(1), separators, others, NEWLINES)
-    return at
-
-
-@always_inline
-def after_spaces(at: Any, way: Any) -> Any:
+def after_spaces(at, way):
     while byte_at(at) == SPACE or (way == BLANKS and byte_at(at) == TAB):
         at += U(1)
     return at
 
 
 @always_inline
-def ends_line(at: Any) -> Any:
+def ends_line(at):
     return byte_at(at) == NEWLINE or (byte_at(at) == RETURN and byte_at(at + U(1)) == NEWLINE)
 
 
 @always_inline
-def quoted_field(begin: Any, separators: Any) -> Any:
+def quoted_field(begin, separators):
     """Where the text that follows a quote ends, what is behind it, and if it has no quotes in it.
 
     What is behind is 0 if the quote is not closed on the line, or not at the end of the field.
@@ -98,9 +88,12 @@ def quoted_field(begin: Any, separators: Any) -> Any:
 
 
 @always_inline
-def plain_field(begin: Any, separators: Any, others: Any, way: Any) -> Any:
+def plain_field(begin, separators, others, way):
     """Where the text of a field ends, without blanks behind it, and where the field does."""
-    stop = field_end(begin, separators, others, way)
+    stop = next_of(begin, separators, others, NEWLINES)
+    if way == DOUBLE:
+        while byte_at(stop) != NEWLINE and byte_at(stop) != byte_at(stop + U(1)):
+            stop = next_of(stop + U(1), separators, others, NEWLINES)
     end = stop
     if end > begin and byte_at(end) == NEWLINE and byte_at(end - U(1)) == RETURN:
         end -= U(1)
@@ -110,7 +103,7 @@ def plain_field(begin: Any, separators: Any, others: Any, way: Any) -> Any:
 
 
 @always_inline
-def a_field(begin: Any, separators: Any, others: Any, way: Any) -> Any:
+def a_field(begin, separators, others, way):
     """Where a field's text begins and ends, where the field does, and if the text is as it stands.
 
     Where the field ends is 0 if it is wrong.
@@ -126,7 +119,7 @@ def a_field(begin: Any, separators: Any, others: Any, way: Any) -> Any:
 
 
 @always_inline
-def line_end(at: Any, separators: Any, others: Any, way: Any) -> Any:
+def line_end(at, separators, others, way):
     """The end of the line, from the end of a field; 0 if there are fields that are wrong."""
     if way != SINGLE:
         return next_of(at, NEWLINES, NEWLINES, NEWLINES)
@@ -138,22 +131,17 @@ def line_end(at: Any, separators: Any, others: Any, way: Any) -> Any:
     return at
 
 
+PLACES = UniTuple(writable(uint64), 4)  # where users begin and end, and items
+RATINGS = Tuple((readonly(uint32), readonly(uint32), readonly(float32)))
+
+
 @kernel(
-    types.UniTuple(types.uint64, 3)(
-        readonly(types.uint8),
-        types.uint64,
-        types.uint64,
-        types.uint8,
-        types.uint8,
-        types.UniTuple(types.uint64, 3),
-        types.UniTuple(writable(types.uint64), 4),
-        writable(types.float32),
+    UniTuple(uint64, 3)(
+        TEXT, uint64, uint64, uint8, uint8, UniTuple(uint64, 3), PLACES, writable(float32)
     ),
     fast=False,
 )
-def split_lines(
-    text: Any, begin: Any, end: Any, separator: Any, way: Any, places: Any, ids: Any, values: Any
-) -> Any:
+def split_lines(text, begin, end, separator, way, places, ids, values):
     """Finds the ids and values in the lines text[begin:end], until the arrays are full.
 
     `places` are those of the user, the item and the value among a line's fields, from 0 on; no
@@ -211,26 +199,8 @@ def split_lines(
     return line - start, count, lines
 
 
-@always_inline
-def put_text(at: Any, blob: Any, begin: Any, end: Any) -> Any:
-    """Copies a text; where it ends."""
-    for k in range(begin, end):
-        put_byte(at, blob[k])
-        at += U(1)
-    return at
-
-
-@kernel(
-    types.uint64(
-        writable(types.uint8),
-        types.Tuple((readonly(types.uint32), readonly(types.uint32), readonly(types.float32))),
-        TEXTS,
-        TEXTS,
-        types.uint8,
-    ),
-    fast=False,
-)
-def format_ratings(out: Any, ratings: Any, user_texts: Any, item_texts: Any, separator: Any) -> Any:
+@kernel(uint64(writable(uint8), RATINGS, TEXTS, TEXTS, uint8), fast=False)
+def format_ratings(out, ratings, user_texts, item_texts, separator):
     """Writes ratings as lines (pairs where there are no values); the length of what was written."""
     users, items, values = ratings
     user_blob, user_begins, user_ends = user_texts

@@ -8,16 +8,15 @@ Numbers that lie close together have a table of their own, `direct`: what stands
 the lowest is its code plus one, or 0.
 """
 
-from typing import Any
-
 import numpy as np
-from numba import types
+from numba.types import Tuple, UniTuple, boolean, int64, uint8, uint32, uint64, void
 
 from hogwild.kernels.compile import always_inline, inline, kernel
 from hogwild.kernels.primitives import U, prefetch, readonly, scramble, writable
 from hogwild.kernels.text import (
     DIGITS,
     MINUS,
+    TEXTS,
     WHOLE_TEN,
     ZERO,
     address_of,
@@ -42,7 +41,7 @@ HIGH_HALF = np.uint64(0xFFFFFFFF00000000)
 
 
 @always_inline
-def text_hash(at: Any, end: Any) -> Any:
+def text_hash(at, end):
     """A hash of the bytes from one address up to another."""
     word = np.uint64(end - at)
     while at + U(8) <= end:
@@ -54,13 +53,13 @@ def text_hash(at: Any, end: Any) -> Any:
 
 
 @always_inline
-def first_bytes(at: Any, count: Any) -> Any:
+def first_bytes(at, count):
     """The first 1 to 7 bytes of a word."""
     return word_at(at) & ((np.uint64(1) << (np.uint64(count) << np.uint64(3))) - np.uint64(1))
 
 
 @always_inline
-def same_bytes(a: Any, b: Any, count: Any) -> Any:
+def same_bytes(a, b, count):
     while count >= U(8):
         if word_at(a) != word_at(b):
             return False
@@ -71,7 +70,7 @@ def same_bytes(a: Any, b: Any, count: Any) -> Any:
 
 
 @always_inline
-def slot_of_text(at: Any, end: Any, word: Any, slots: Any, blob: Any, ends: Any) -> Any:
+def slot_of_text(at, end, word, slots, blob, ends):
     """The slot of a text with the hash `word`, or the empty one where it belongs."""
     mask = U(slots.size) - U(1)
     place = U(word) & mask
@@ -86,15 +85,13 @@ def slot_of_text(at: Any, end: Any, word: Any, slots: Any, blob: Any, ends: Any)
     return place
 
 
-# bytes, and where in them each text begins and ends
-TEXTS = types.Tuple((readonly(types.uint8), readonly(types.uint64), readonly(types.uint64)))
 # slots, blob, ends
-TABLE = types.Tuple((writable(types.uint64), writable(types.uint8), writable(types.uint64)))
-READ_TABLE = types.Tuple((readonly(types.uint64), readonly(types.uint8), readonly(types.uint64)))
+TABLE = Tuple((writable(uint64), writable(uint8), writable(uint64)))
+READ_TABLE = Tuple((readonly(uint64), readonly(uint8), readonly(uint64)))
 
 
-@kernel(types.void(TEXTS, writable(types.uint64)), fast=False)
-def hash_texts(texts: Any, hashes: Any) -> None:
+@kernel(void(TEXTS, writable(uint64)), fast=False)
+def hash_texts(texts, hashes):
     """The hashes of texts."""
     text, begins, ends = texts
     start = address_of(text)
@@ -102,8 +99,8 @@ def hash_texts(texts: Any, hashes: Any) -> None:
         hashes[i] = text_hash(start + begins[i], start + ends[i])
 
 
-@kernel(types.void(readonly(types.uint64), writable(types.uint64)), fast=False)
-def fill_slots(hashes: Any, slots: Any) -> None:
+@kernel(void(readonly(uint64), writable(uint64)), fast=False)
+def fill_slots(hashes, slots):
     """Gives a slot to every code from 0 on, by the hashes of ids that are known to differ."""
     mask = U(slots.size) - U(1)
     size = U(hashes.size)
@@ -116,20 +113,10 @@ def fill_slots(hashes: Any, slots: Any) -> None:
 
 
 @kernel(
-    types.UniTuple(types.uint64, 2)(
-        TEXTS,
-        readonly(types.uint64),
-        types.uint64,
-        TABLE,
-        types.uint64,
-        types.uint64,
-        writable(types.uint32),
-    ),
+    UniTuple(uint64, 2)(TEXTS, readonly(uint64), uint64, TABLE, uint64, uint64, writable(uint32)),
     fast=False,
 )
-def add_texts(
-    texts: Any, hashes: Any, first: Any, table: Any, known: Any, most: Any, codes: Any
-) -> Any:
+def add_texts(texts, hashes, first, table, known, most, codes):
     """The codes of texts from number `first` on; new ones are appended to the table's blob.
 
     Stops before there would be more than `most`. Returns where it stopped and how many are known.
@@ -159,8 +146,8 @@ def add_texts(
     return size, count
 
 
-@kernel(types.void(TEXTS, readonly(types.uint64), READ_TABLE, writable(types.uint32)), fast=False)
-def find_texts(texts: Any, hashes: Any, table: Any, codes: Any) -> None:
+@kernel(void(TEXTS, readonly(uint64), READ_TABLE, writable(uint32)), fast=False)
+def find_texts(texts, hashes, table, codes):
     """The codes of texts, `UNKNOWN` for those that are not in the table (all ones, as `EMPTY`)."""
     text, begins, ends = texts
     slots, blob, blob_ends = table
@@ -175,13 +162,8 @@ def find_texts(texts: Any, hashes: Any, table: Any, codes: Any) -> None:
         codes[i] = np.uint32(slots[place] & LOW_HALF)
 
 
-@kernel(
-    types.uint64(
-        readonly(types.int64), writable(types.uint32), types.uint64, writable(types.uint32)
-    ),
-    fast=False,
-)
-def add_direct(given: Any, direct: Any, known: Any, codes: Any) -> Any:
+@kernel(uint64(readonly(int64), writable(uint32), uint64, writable(uint32)), fast=False)
+def add_direct(given, direct, known, codes):
     """The codes of numbers that `direct` has places for; returns how many are known now."""
     count = U(known)
     for i in range(U(0), U(given.size)):
@@ -193,18 +175,15 @@ def add_direct(given: Any, direct: Any, known: Any, codes: Any) -> Any:
     return count
 
 
-@kernel(types.void(readonly(types.int64), types.int64, writable(types.uint32)), fast=False)
-def mark_numbers(given: Any, low: Any, direct: Any) -> None:
+@kernel(void(readonly(int64), int64, writable(uint32)), fast=False)
+def mark_numbers(given, low, direct):
     """Marks the numbers that occur; all of them must be in the table's range."""
     for i in range(U(0), U(given.size)):
         direct[U(given[i] - low)] = np.uint32(1)
 
 
-@kernel(
-    types.void(readonly(types.int64), types.int64, readonly(types.uint32), writable(types.uint32)),
-    fast=False,
-)
-def find_direct(given: Any, low: Any, direct: Any, codes: Any) -> None:
+@kernel(void(readonly(int64), int64, readonly(uint32), writable(uint32)), fast=False)
+def find_direct(given, low, direct, codes):
     """The codes of whole numbers, `UNKNOWN` for those that are not in the table."""
     for i in range(U(0), U(given.size)):
         place = np.uint64(given[i]) - np.uint64(low)
@@ -215,7 +194,7 @@ def find_direct(given: Any, low: Any, direct: Any, codes: Any) -> None:
 
 
 @inline
-def long_number(at: Any, end: Any) -> Any:
+def long_number(at, end):
     """As `whole_number`, of any length and with a minus."""
     negative = byte_at(at) == MINUS
     at += U(negative)
@@ -236,7 +215,7 @@ def long_number(at: Any, end: Any) -> Any:
 
 
 @always_inline
-def whole_number(at: Any, end: Any) -> Any:
+def whole_number(at, end):
     """The number that a text is, and whether it is one of 64 bits, written in the usual way."""
     size = end - at
     if size <= U(8):
@@ -247,8 +226,8 @@ def whole_number(at: Any, end: Any) -> Any:
     return long_number(at, end)
 
 
-@kernel(types.void(TEXTS, writable(types.int64), writable(types.boolean)), fast=False)
-def read_numbers(texts: Any, numbers: Any, whole: Any) -> None:
+@kernel(void(TEXTS, writable(int64), writable(boolean)), fast=False)
+def read_numbers(texts, numbers, whole):
     """The numbers that texts are, and which of them are such as `str` would write again."""
     text, begins, ends = texts
     start = address_of(text)
@@ -256,10 +235,8 @@ def read_numbers(texts: Any, numbers: Any, whole: Any) -> None:
         numbers[i], whole[i] = whole_number(start + begins[i], start + ends[i])
 
 
-@kernel(
-    types.void(readonly(types.int64), writable(types.uint8), writable(types.uint64)), fast=False
-)
-def write_numbers(numbers: Any, blob: Any, ends: Any) -> None:
+@kernel(void(readonly(int64), writable(uint8), writable(uint64)), fast=False)
+def write_numbers(numbers, blob, ends):
     """Writes numbers one after the other: `NUMBER_WIDTH` bytes for each are always enough."""
     start = address_of(blob)
     at = start

@@ -1,19 +1,17 @@
 """Passes over all ratings: grouped by user or by item, pairs that repeat, a share held out."""
 
-from typing import Any
-
 import numpy as np
-from numba import types
+from numba.types import UniTuple, boolean, float32, float64, uint32, uint64, void
 
-from hogwild.kernels.compile import inline, kernel
+from hogwild.kernels.compile import kernel
 from hogwild.kernels.primitives import U, random_word, readonly, writable
 
-CODES = readonly(types.uint32)
-NUMBERS = writable(types.uint32)
+CODES = readonly(uint32)
+NUMBERS = writable(uint32)
 
 
-@kernel(types.void(CODES, writable(types.uint64)), fast=False)
-def count_codes(codes: Any, starts: Any) -> None:
+@kernel(void(CODES, writable(uint64)), fast=False)
+def count_codes(codes, starts):
     """Where each code's entries begin if they are put in order; `starts` has one place more."""
     for k in range(U(0), U(codes.size)):
         starts[U(codes[k]) + U(1)] += np.uint64(1)
@@ -21,8 +19,8 @@ def count_codes(codes: Any, starts: Any) -> None:
         starts[code] += starts[code - U(1)]
 
 
-@kernel(types.void(CODES, CODES, writable(types.uint64), NUMBERS), fast=False)
-def group_by(codes: Any, others: Any, starts: Any, grouped: Any) -> None:
+@kernel(void(CODES, CODES, writable(uint64), NUMBERS), fast=False)
+def group_by(codes, others, starts, grouped):
     """What stands beside each code, code by code, each code's in their order.
 
     `starts` is where each code's entries begin, and then where they end.
@@ -33,10 +31,8 @@ def group_by(codes: Any, others: Any, starts: Any, grouped: Any) -> None:
         starts[code] += np.uint64(1)
 
 
-@kernel(types.uint64(CODES, CODES, CODES, NUMBERS, NUMBERS, NUMBERS), fast=False)
-def first_of_pairs(
-    order: Any, users: Any, items: Any, seen_by: Any, seen_at: Any, first: Any
-) -> Any:
+@kernel(uint64(CODES, CODES, CODES, NUMBERS, NUMBERS, NUMBERS), fast=False)
+def first_of_pairs(order, users, items, seen_by, seen_at, first):
     """Where each rating's pair occurs for the first time, by ratings in order of their users.
 
     `seen_by` holds an item's last user plus one, `seen_at` where that pair came first. Returns how
@@ -56,46 +52,34 @@ def first_of_pairs(
     return repeated
 
 
-@inline
-def count_group(group: Any, begin: Any, end: Any, repeats: Any) -> Any:
-    """Counts each code of a group; returns how many of them had come before."""
-    again = np.uint64(0)
-    for k in range(begin, end):
-        code = U(group[k])
-        again += np.uint64(repeats[code] != np.uint32(0))
-        repeats[code] += np.uint32(1)
-    return again
+@kernel(UniTuple(uint64, 3)(readonly(uint64), CODES, readonly(uint64), writable(uint32)))
+def count_overlaps(ends, grouped, others, repeats):
+    """How many ratings repeat a pair, the most ratings that overlap with one, and the sum over all.
 
-
-@kernel(
-    types.UniTuple(types.uint64, 3)(
-        readonly(types.uint64), CODES, readonly(types.uint64), writable(types.uint32)
-    )
-)
-def count_meetings(ends: Any, grouped: Any, others: Any, repeats: Any) -> Any:
-    """How many ratings repeat a pair, the most ratings that one meets, and the sum over all.
-
-    A rating of user u and item i meets n_u + n_i - n_ui ratings, itself included. `grouped` has
-    the items of each user's ratings, others[i] is n_i, and `repeats` are zeros, before and after.
+    A rating of user u and item i overlaps with n_u + n_i - n_ui ratings, itself included. `grouped`
+    has the items of each user's ratings, others[i] is n_i, `repeats` are zeros, before and after.
     """
     again = most = total = np.uint64(0)
     begin = U(0)
     for user in range(U(0), U(ends.size)):
         end = U(ends[user])
-        again += count_group(grouped, begin, end, repeats)
         for k in range(begin, end):
             item = U(grouped[k])
-            met = np.uint64(end - begin) + others[item] - np.uint64(repeats[item])
-            most = max(most, met)
-            total += met
+            again += np.uint64(repeats[item] != np.uint32(0))
+            repeats[item] += np.uint32(1)
+        for k in range(begin, end):
+            item = U(grouped[k])
+            overlap = np.uint64(end - begin) + others[item] - np.uint64(repeats[item])
+            most = max(most, overlap)
+            total += overlap
         for k in range(begin, end):
             repeats[U(grouped[k])] = np.uint32(0)
         begin = end
     return again, most, total
 
 
-@kernel(types.UniTuple(types.float64, 2)(readonly(types.float32), types.float64))
-def sum_and_squares(values: Any, centre: Any) -> Any:
+@kernel(UniTuple(float64, 2)(readonly(float32), float64))
+def sum_and_squares(values, centre):
     """The sum of the values, and that of their squared distances from a number."""
     total, squares = 0.0, 0.0
     for k in range(U(0), U(values.size)):
@@ -105,8 +89,8 @@ def sum_and_squares(values: Any, centre: Any) -> Any:
     return total, squares
 
 
-@kernel(types.void(types.uint64, types.uint64, writable(types.boolean)), fast=False)
-def draw_share(seed: Any, below: Any, drawn: Any) -> None:
+@kernel(void(uint64, uint64, writable(boolean)), fast=False)
+def draw_share(seed, below, drawn):
     """Marks the places whose random words are below a limit."""
     for k in range(U(0), U(drawn.size)):
         drawn[k] = random_word(seed, k + U(1)) < below  # the word of 0 and 0 is 0

@@ -3,10 +3,8 @@
 `fast` is off throughout: the order of every sum is fixed, so the bytes are those of the source.
 """
 
-from typing import Any
-
 import numpy as np
-from numba import types
+from numba.types import Tuple, UniTuple, float32, float64, int8, uint8, uint32, uint64, void
 
 from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.primitives import (
@@ -27,7 +25,7 @@ LOW6 = np.uint64(63)
 
 
 @inline
-def normal(word: Any) -> Any:
+def normal(word):
     """A standard normal number from one random word (Box and Muller 1958)."""
     radius = np.sqrt(-2.0 * np.log((np.float64(word >> np.uint64(32)) + 0.5) / TWO32))
     turn = np.float64(word & np.uint64(0xFFFFFFFF)) / TWO32
@@ -35,16 +33,14 @@ def normal(word: Any) -> Any:
 
 
 @inline
-def alias_entry(share: Any, other: Any) -> Any:
+def alias_entry(share, other):
     """Upper half: the share of a slot that is its own, in 2^-32; lower half: whose the rest is."""
     own = np.uint64(min(max(share * TWO32, 0.0), TWO32 - 1.0))
     return (own << np.uint64(32)) | np.uint64(other)
 
 
-@kernel(
-    types.void(readonly(types.float64), readonly(types.uint32), writable(types.uint64)), fast=False
-)
-def fill_alias_table(odds: Any, column_of: Any, table: Any) -> None:
+@kernel(void(readonly(float64), readonly(uint32), writable(uint64)), fast=False)
+def fill_alias_table(odds, column_of, table):
     """Walker's table (1977): a slot for each column, filled up to 1 by a column that has more.
 
     `odds`, by falling rank, have the mean 1. The richest gives to the poorest until it has less
@@ -66,7 +62,7 @@ def fill_alias_table(odds: Any, column_of: Any, table: Any) -> None:
 
 
 @inline
-def draw_column(word: Any, table: Any) -> Any:
+def draw_column(word, table):
     """A column from the upper half of a random word, or the one that shares its slot."""
     slot = random_below(word, table.size)
     entry = table[slot]
@@ -74,13 +70,8 @@ def draw_column(word: Any, table: Any) -> Any:
     return slot if own else entry & np.uint64(0xFFFFFFFF)
 
 
-@kernel(
-    types.void(
-        types.uint64, types.uint64, types.UniTuple(types.float64, 3), writable(types.uint64)
-    ),
-    fast=False,
-)
-def draw_lengths(key: Any, first_row: Any, shape: Any, lengths: Any) -> None:
+@kernel(void(uint64, uint64, UniTuple(float64, 3), writable(uint64)), fast=False)
+def draw_lengths(key, first_row, shape, lengths):
     """length = median exp(sigma z), rounded, at least 1 and at most `longest`."""
     median, sigma, longest = shape
     for i in range(U(0), U(lengths.size)):
@@ -90,16 +81,7 @@ def draw_lengths(key: Any, first_row: Any, shape: Any, lengths: Any) -> None:
 
 
 @inline
-def lean_to(word: Any, column: Any, lean: Any, pairs: Any) -> Any:
-    """The column, or its opposite where that fits better with what the row leans to."""
-    opposite, weights = pairs
-    against = np.float64(weights[column]) * lean < 0.0
-    odds = random_share(scramble(word))
-    return np.uint64(opposite[column]) if against and odds < abs(lean) else np.uint64(column)
-
-
-@inline
-def put_in_bag(bits: Any, words: Any, column: Any) -> Any:
+def put_in_bag(bits, words, column):
     """Sets the bit of a column, and that of its 64 bits; whether it was not there yet."""
     where, bit = column >> np.uint64(6), ONE << (column & LOW6)
     new = (bits[where] & bit) == np.uint64(0)
@@ -109,7 +91,7 @@ def put_in_bag(bits: Any, words: Any, column: Any) -> Any:
 
 
 @inline
-def list_bag(bits: Any, words: Any, indices: Any, at: Any) -> Any:
+def list_bag(bits, words, indices, at):
     """Takes all columns out of a bag, and writes them in rising order; returns where they end."""
     for block in range(U(0), U(words.size)):
         outer = words[block]
@@ -127,19 +109,23 @@ def list_bag(bits: Any, words: Any, indices: Any, at: Any) -> Any:
 
 
 @inline
-def draw_bag(key: Any, lean: Any, length: Any, tables: Any, bag: Any) -> None:
+def draw_bag(key, lean, length, tables, bag):
     """Draws columns until `length` different ones are in the bag.
 
-    A drawn column stands there once, twice, three times, ... with odds that halve.
+    A drawn column stands there once, twice, three times, ... with odds that halve. Its opposite
+    takes its place where that fits better with what the row leans to.
     """
     repeats, bits, words = bag
-    table, pairs = tables
+    table, opposite, weights = tables
     found = U(0)
     counter = np.uint64(0)
     while found < length:
         word = random_word(key, counter)
         counter += ONE
-        column = lean_to(word, draw_column(word, table), lean, pairs)
+        column = np.uint64(draw_column(word, table))
+        against = np.float64(weights[column]) * lean < 0.0
+        if against and random_share(scramble(word)) < abs(lean):
+            column = np.uint64(opposite[column])
         before = U(repeats[column])
         found += U(before == U(0))
         repeats[column] = min(before + U(1) + U(trailing_zeros(word)), U(MOST_REPEATS))
@@ -147,7 +133,7 @@ def draw_bag(key: Any, lean: Any, length: Any, tables: Any, bag: Any) -> None:
 
 
 @inline
-def empty_bag(bag: Any, begin: Any, of_column: Any, indices: Any, values: Any) -> Any:
+def empty_bag(bag, begin, of_column, indices, values):
     """Writes the bag's columns in rising order, scales the row to norm 1, returns its score.
 
     value = log(1 + repeats) * rarity / norm;  score = sum of value * weight
@@ -171,29 +157,16 @@ def empty_bag(bag: Any, begin: Any, of_column: Any, indices: Any, values: Any) -
 
 
 @kernel(
-    types.void(
-        types.UniTuple(types.uint64, 4),
-        types.UniTuple(types.float64, 2),
-        types.Tuple(
-            (
-                readonly(types.uint64),
-                readonly(types.uint32),
-                types.UniTuple(readonly(types.float32), 3),
-            )
-        ),
-        types.Tuple((writable(types.uint8), writable(types.uint64), writable(types.uint64))),
-        types.Tuple(
-            (
-                readonly(types.uint64),
-                writable(types.uint32),
-                writable(types.float32),
-                writable(types.int8),
-            )
-        ),
+    void(
+        UniTuple(uint64, 4),
+        UniTuple(float64, 2),
+        Tuple((readonly(uint64), readonly(uint32), UniTuple(readonly(float32), 3))),
+        Tuple((writable(uint8), writable(uint64), writable(uint64))),
+        Tuple((readonly(uint64), writable(uint32), writable(float32), writable(int8))),
     ),
     fast=False,
 )
-def draw_rows(source: Any, degrees: Any, tables: Any, bag: Any, rows: Any) -> None:
+def draw_rows(source, degrees, tables, bag, rows):
     """Fills the rows' indices and values, and label = sign(score + noise z).
 
     A row leans to one class or the other, by up to `leaning`.
@@ -201,7 +174,7 @@ def draw_rows(source: Any, degrees: Any, tables: Any, bag: Any, rows: Any) -> No
     column_key, lean_key, label_key, first_row = source
     leaning, noise = degrees
     alias_table, opposite, of_column = tables
-    drawing = alias_table, (opposite, of_column[1])
+    drawing = alias_table, opposite, of_column[1]
     indptr, indices, values, y = rows
     for i in range(U(0), U(y.size)):
         row = first_row + np.uint64(i)

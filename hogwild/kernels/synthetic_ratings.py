@@ -3,32 +3,30 @@
 `fast` is off throughout: the order of every sum is fixed, so the bytes are those of the source.
 """
 
-from typing import Any
-
 import numpy as np
-from numba import types
+from numba.types import Tuple, UniTuple, boolean, float32, float64, uint32, uint64, void
 
 from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.primitives import U, random_below, random_word, readonly, writable
 from hogwild.kernels.synthetic import LOW6, ONE, draw_column, normal
 
-FLOATS = readonly(types.float32)
+FLOATS = readonly(float32)
 # user biases, item biases, user factors, item factors (a user's or an item's side by side)
-PLANTED = types.UniTuple(FLOATS, 4)
-CODES = readonly(types.uint32)
+PLANTED = UniTuple(FLOATS, 4)
+CODES = readonly(uint32)
 # users, items and values
-RATINGS = types.Tuple((writable(types.uint32), writable(types.uint32), writable(types.float32)))
+RATINGS = Tuple((writable(uint32), writable(uint32), writable(float32)))
 
 
-@kernel(types.void(types.uint64, writable(types.float64)), fast=False)
-def fill_normals(key: Any, out: Any) -> None:
+@kernel(void(uint64, writable(float64)), fast=False)
+def fill_normals(key, out):
     """Standard normal numbers; number i depends on the key and on i."""
     for i in range(U(0), U(out.size)):
         out[i] = normal(random_word(key, np.uint64(i)))
 
 
-@kernel(types.void(types.uint64, readonly(types.float64), writable(types.float32)), fast=False)
-def fill_factors(key: Any, scales: Any, factors: Any) -> None:
+@kernel(void(uint64, readonly(float64), writable(float32)), fast=False)
+def fill_factors(key, scales, factors):
     """factors[i, k] = scales[k] z"""
     rank = U(scales.size)
     for i in range(U(0), U(factors.size) // rank):
@@ -38,7 +36,7 @@ def fill_factors(key: Any, scales: Any, factors: Any) -> None:
 
 
 @inline
-def planted_score(mean: Any, user: Any, item: Any, rank: Any, planted: Any) -> Any:
+def planted_score(mean, user, item, rank, planted):
     """mean + b_u + b_i + <p_u, q_i>"""
     user_biases, item_biases, user_factors, item_factors = planted
     score = mean + np.float64(user_biases[user]) + np.float64(item_biases[item])
@@ -48,8 +46,8 @@ def planted_score(mean: Any, user: Any, item: Any, rank: Any, planted: Any) -> A
     return score
 
 
-@kernel(types.void(types.float64, PLANTED, CODES, CODES, writable(types.float32)), fast=False)
-def planted_scores(mean: Any, planted: Any, users: Any, items: Any, scores: Any) -> None:
+@kernel(void(float64, PLANTED, CODES, CODES, writable(float32)), fast=False)
+def planted_scores(mean, planted, users, items, scores):
     """The planted score of each pair."""
     rank = U(planted[2].size) // U(planted[0].size)
     for i in range(U(0), U(scores.size)):
@@ -57,7 +55,7 @@ def planted_scores(mean: Any, planted: Any, users: Any, items: Any, scores: Any)
 
 
 @inline
-def draw_items(key: Any, count: Any, table: Any, taken: Any, bits: Any) -> None:
+def draw_items(key, count, table, taken, bits):
     """Draws items until `count` different ones are in taken[:count]; the bits are left as zeros."""
     found = U(0)
     counter = np.uint64(0)
@@ -72,33 +70,25 @@ def draw_items(key: Any, count: Any, table: Any, taken: Any, bits: Any) -> None:
         bits[U(taken[k]) >> U(6)] = np.uint64(0)
 
 
-@inline
-def half_star(score: Any) -> Any:
-    """The nearest of 0.5, 1, ..., 5."""
-    return min(max(np.floor(2.0 * score + 0.5) * 0.5, 0.5), 5.0)
-
-
-@kernel(types.void(types.uint64, types.uint64, writable(types.uint64)), fast=False)
-def count_by_bin(key: Any, ratings: Any, counts: Any) -> None:
+@kernel(void(uint64, uint64, writable(uint64)), fast=False)
+def count_by_bin(key, ratings, counts):
     """How many of the ratings go to each bin."""
     for k in range(np.uint64(0), ratings):
         counts[U(random_below(random_word(key, k), counts.size))] += ONE
 
 
 @kernel(
-    types.void(
-        types.UniTuple(types.uint64, 3),
-        types.Tuple((types.float64, types.float64, types.boolean)),
-        types.Tuple((readonly(types.uint64), readonly(types.uint64))),
+    void(
+        UniTuple(uint64, 3),
+        Tuple((float64, float64, boolean)),
+        Tuple((readonly(uint64), readonly(uint64))),
         PLANTED,
-        types.Tuple((writable(types.uint32), writable(types.uint64), writable(types.uint64))),
+        Tuple((writable(uint32), writable(uint64), writable(uint64))),
         RATINGS,
     ),
     fast=False,
 )
-def draw_ratings(
-    keys: Any, numbers: Any, tables: Any, planted: Any, scratch: Any, ratings: Any
-) -> None:
+def draw_ratings(keys, numbers, tables, planted, scratch, ratings):
     """Draws every user's items and values, and puts each rating into the next place of its bin.
 
     `next_in_bin` begins with the bins' first places.
@@ -123,11 +113,13 @@ def draw_ratings(
             next_in_bin[where] += ONE
             users[at] = np.uint32(user)
             items[at] = np.uint32(item)
-            values[at] = np.float32(half_star(score) if half_stars else score)
+            if half_stars:  # the nearest of 0.5, 1, ..., 5
+                score = min(max(np.floor(2.0 * score + 0.5) * 0.5, 0.5), 5.0)
+            values[at] = np.float32(score)
 
 
-@kernel(types.void(types.uint64, readonly(types.uint64), RATINGS), fast=False)
-def shuffle_bins(key: Any, ends: Any, ratings: Any) -> None:
+@kernel(void(uint64, readonly(uint64), RATINGS), fast=False)
+def shuffle_bins(key, ends, ratings):
     """Shuffles the ratings of each bin (Fisher and Yates 1938).
 
     With the random choice of bins before it, every order of all ratings is equally likely (Rao

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.types import Tuple, UniTuple, boolean, float32, float64, uint8, uint32, uint64, void
 
-from hogwild.kernels.compile import always_inline, inline, kernel
+from hogwild.kernels.compile import always_inline, inline, kernel, seldom
 from hogwild.kernels.primitives import U, readonly, trailing_zeros, writable
 
 PADDING = 16
@@ -26,9 +27,14 @@ TAB, NEWLINE, RETURN, SPACE, COMMENT, PLUS, MINUS, POINT, COLON, COMMA = b"\t\n\
 ZERO = ord("0")
 SMALL_E = ord("e")
 DIGITS = np.uint64(0x3030303030303030)
+# A constant compiles faster than U(...)
+NONE, ONE, NINE = U(0), U(1), U(9)
+EXACT = U(1 << 53)
 
 INDEX_DIGITS = 10  # 2^32 - 1 has ten
 MANTISSA_DIGITS = 19  # as many as always fit into 64 bits
+VALUE_DIGITS = 9  # enough for any float32
+FEATURE_WIDTH = len(" 4294967295:-1.17549435e-38")
 FLOAT32_LIMIT = 2.0**128 - 2.0**103  # what is below rounds to a finite float32
 
 # With a mantissa from 1 to 2^64, all the results in this range are normal doubles.
@@ -37,217 +43,218 @@ LEAST_POWER, MOST_POWER = -300, 288
 
 def _power_of_ten(power: int) -> tuple[int, int]:
     """A number of 128 bits and a binary exponent: their product is 10^power, rounded down."""
-    over = 10 ** max(power, 0)
-    under = 10 ** max(-power, 0)
+    over, under = 10 ** max(power, 0), 10 ** max(-power, 0)
     exponent = over.bit_length() - under.bit_length() - 128
-    for exact in (exponent, exponent + 1):
-        bits = (over << max(-exact, 0)) // (under << max(exact, 0))
-        if bits.bit_length() == 128:
-            return bits, exact
-    raise AssertionError(power)
+    bits = (over << max(-exponent, 0)) // (under << max(exponent, 0))
+    return (bits >> 1, exponent + 1) if bits >> 128 else (bits, exponent)
 
 
 _TABLE = [_power_of_ten(power) for power in range(LEAST_POWER, MOST_POWER + 1)]
 POWER_HIGH = np.array([bits >> 64 for bits, _ in _TABLE], np.uint64)
 POWER_LOW = np.array([bits & (2**64 - 1) for bits, _ in _TABLE], np.uint64)
 POWER_EXPONENT = np.array([exponent for _, exponent in _TABLE], np.int64)
-TEN = np.array([float(10**k) for k in range(60)])  # exact up to 10^22
+NEGATIVE = 60  # places behind 10^k in the table is -10^k
+TEN = np.array([sign * float(10**k) for sign in (1, -1) for k in range(NEGATIVE)])  # exact to 10^22
 WHOLE_TEN = np.array([10**k for k in range(20)], np.uint64)
+
+TEXT = readonly(uint8)
+TEXTS = Tuple((TEXT, readonly(uint64), readonly(uint64)))  # and where in it each begins and ends
 
 
 @intrinsic
-def address_of(typing_context, array):  # type: ignore[no-untyped-def]
+def address_of(typing_context, array):
     """The address of an array's first element."""
 
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def emit(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         return builder.ptrtoint(data, ir.IntType(64))
 
-    return types.uint64(array), emit
+    return uint64(array), emit
+
+
+def _pointer(builder: Any, address: Any, bits: int) -> Any:
+    return builder.inttoptr(address, ir.IntType(bits).as_pointer())
 
 
 @intrinsic
-def byte_at(typing_context, at):  # type: ignore[no-untyped-def]
+def byte_at(typing_context, at):
     """The byte at an address."""
 
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.load(builder.inttoptr(arguments[0], ir.IntType(8).as_pointer()))
+    def emit(context, builder, signature, arguments):
+        return builder.load(_pointer(builder, arguments[0], 8))
 
-    return types.uint8(types.uint64), emit
+    return uint8(uint64), emit
 
 
 @intrinsic
-def word_at(typing_context, at):  # type: ignore[no-untyped-def]
+def digit_at(typing_context, at):
+    """The digit at an address; more than 9 if there is none."""
+
+    def emit(context, builder, signature, arguments):
+        byte = builder.load(_pointer(builder, arguments[0], 8))
+        return builder.zext(builder.sub(byte, byte.type(ZERO)), ir.IntType(64))
+
+    return uint64(uint64), emit
+
+
+@intrinsic
+def word_at(typing_context, at):
     """Eight bytes from an address on as one number, the first byte lowest."""
 
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        word = builder.load(builder.inttoptr(arguments[0], ir.IntType(64).as_pointer()))
-        word.align = 1
-        return word
+    def emit(context, builder, signature, arguments):
+        return builder.load(_pointer(builder, arguments[0], 64), align=1)
 
-    return types.uint64(types.uint64), emit
+    return uint64(uint64), emit
 
 
 @intrinsic
-def put_byte(typing_context, at, byte):  # type: ignore[no-untyped-def]
+def put_byte(typing_context, at, byte):
     """Writes a byte to an address."""
 
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        at, byte = arguments
-        builder.store(byte, builder.inttoptr(at, ir.IntType(8).as_pointer()))
+    def emit(context, builder, signature, arguments):
+        builder.store(arguments[1], _pointer(builder, arguments[0], 8))
         return context.get_dummy_value()
 
-    return types.void(types.uint64, types.uint8), emit
+    return void(uint64, uint8), emit
 
 
 @intrinsic
-def double_of(typing_context, bits):  # type: ignore[no-untyped-def]
+def double_of(typing_context, bits):
     """The double that has these bits."""
 
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def emit(context, builder, signature, arguments):
         return builder.bitcast(arguments[0], ir.DoubleType())
 
-    return types.float64(types.uint64), emit
+    return float64(uint64), emit
+
+
+@intrinsic
+def wide_product(typing_context, a, b):
+    """The product of two 64-bit numbers, its upper and its lower half."""
+
+    def emit(context, builder, signature, arguments):
+        wide = ir.IntType(128)
+        product = builder.mul(*(builder.zext(number, wide) for number in arguments))
+        halves = [builder.lshr(product, wide(64)), product]
+        halves = [builder.trunc(half, ir.IntType(64)) for half in halves]
+        return context.make_tuple(builder, signature.return_type, halves)
+
+    return UniTuple(uint64, 2)(uint64, uint64), emit
+
+
+@intrinsic
+def rarely(typing_context, condition):
+    """A condition that is hardly ever true, so that the code for it is kept out of the way."""
+
+    def emit(context, builder, signature, arguments):
+        bit = ir.IntType(1)
+        declared = ir.FunctionType(bit, [bit, bit])
+        function = cgutils.get_or_insert_function(builder.module, declared, "llvm.expect.i1")
+        return builder.call(function, [arguments[0], bit(0)])
+
+    return boolean(boolean), emit
 
 
 @always_inline
-def is_digit(byte: Any) -> Any:
-    return ZERO <= byte <= ZERO + 9
-
-
-@always_inline
-def digit_count(word: Any) -> Any:
+def digit_count(word):
     """How many digits a word (after `^ DIGITS`) begins with: 0 to 8."""
-    others = (word + np.uint64(0x7676767676767676)) | word  # a digit is 0..9, all others are more
-    return trailing_zeros(others & np.uint64(0x8080808080808080)) >> np.uint64(3)
+    others = (word + U(0x7676767676767676)) | word  # a digit is 0..9, all others are more
+    return trailing_zeros(others & U(0x8080808080808080)) >> U(3)
 
 
 @always_inline
-def digits_value(word: Any, count: Any) -> Any:
+def digits_value(word, count):
     """The whole number that the first `count` digits of a word (after `^ DIGITS`) make.
 
     No branch depends on the count: it varies, and a wrong guess costs the processor 15 cycles.
     """
-    half = np.uint64(32) - (count << np.uint64(2))
+    half = U(32) - (count << U(2))
     word = (word << half) << half  # zeros in front; two steps since a shift by 64 is undefined
     # neighbours together: digits to pairs, pairs to fours, fours to the eight
-    word = (word * np.uint64(10) + (word >> np.uint64(8))) & np.uint64(0x00FF00FF00FF00FF)
-    word = (word * np.uint64(100) + (word >> np.uint64(16))) & np.uint64(0x0000FFFF0000FFFF)
-    return (word * np.uint64(10000) + (word >> np.uint64(32))) & np.uint64(0x00000000FFFFFFFF)
+    word = (word * U(10) + (word >> U(8))) & U(0x00FF00FF00FF00FF)
+    word = (word * U(100) + (word >> U(16))) & U(0x0000FFFF0000FFFF)
+    return (word * U(10000) + (word >> U(32))) & U(0x00000000FFFFFFFF)
 
 
-@inline
-def wide_product(a: Any, b: Any) -> Any:
-    """The product of two 64-bit numbers, its upper and its lower half."""
-    half = np.uint64(32)
-    mask = np.uint64(0xFFFFFFFF)
-    low = (a & mask) * (b & mask)
-    middle = (a >> half) * (b & mask) + (low >> half)
-    other = (a & mask) * (b >> half) + (middle & mask)
-    high = (a >> half) * (b >> half) + (middle >> half) + (other >> half)
-    return high, (other << half) | (low & mask)
-
-
-@inline
-def wide_nearest(w: Any, q: Any) -> Any:
+@seldom
+def nearest(w, q):
     """The double nearest to w * 10^q, or NaN where 128 bits of the product do not tell."""
+    if w <= EXACT and -22 <= q <= 22:
+        if q < 0:
+            return np.float64(np.int64(w)) / TEN[U(-q)]
+        return np.float64(np.int64(w)) * TEN[U(q)]
+    if w == NONE:
+        return 0.0
     if q < LEAST_POWER or q > MOST_POWER:
         return np.nan
     power = U(q - LEAST_POWER)
     exponent = POWER_EXPONENT[power]
-    while w < np.uint64(1 << 63):
-        w <<= np.uint64(1)
+    while w < U(1 << 63):
+        w <<= ONE
         exponent -= 1
     high, middle = wide_product(w, POWER_HIGH[power])
     carried, _ = wide_product(w, POWER_LOW[power])
     middle += carried
-    high += np.uint64(middle < carried)
+    high += U(middle < carried)
     # The true product is at least (high, middle) and less than two units of middle above it.
-    drop = np.uint64(10) + (high >> np.uint64(63))
-    rest = high & ((np.uint64(1) << drop) - np.uint64(1))
-    half = np.uint64(1) << (drop - np.uint64(1))
-    just_below = rest == half - np.uint64(1) and middle == np.uint64(0xFFFFFFFFFFFFFFFF)
-    if just_below or (rest == half and middle == np.uint64(0)):
+    drop = U(10) + (high >> U(63))
+    rest = high & ((ONE << drop) - ONE)
+    half = ONE << (drop - ONE)
+    just_below = rest == half - ONE and middle == U(0xFFFFFFFFFFFFFFFF)
+    if just_below or (rest == half and middle == NONE):
         return np.nan
-    significand = (high >> drop) + np.uint64(rest >= half)
+    significand = (high >> drop) + U(rest >= half)
     # A double's exponent is biased by 1023 and its top bit (52) is left out; adding carries over.
-    biased = np.uint64(exponent + np.int64(drop) + 128 + 1023 + 52)
-    return double_of((biased << np.uint64(52)) + significand - np.uint64(1 << 52))
+    biased = U(exponent + np.int64(drop) + 128 + 1023 + 52)
+    return double_of((biased << U(52)) + significand - U(1 << 52))
 
 
-@inline
-def nearest(w: Any, q: Any) -> Any:
-    """The double nearest to w * 10^q, or NaN where this module cannot tell."""
-    if w <= np.uint64(1 << 53) and -22 <= q <= 22:
-        if q < 0:
-            return np.float64(np.int64(w)) / TEN[U(-q)]
-        return np.float64(np.int64(w)) * TEN[U(q)]
-    if w == np.uint64(0):
-        return 0.0
-    return wide_nearest(w, q)
-
-
-@inline
-def exponent_at(at: Any) -> Any:
-    """The exponent that may stand at `at`, and where it ends: at `at` if there is none."""
-    begin = at
-    if byte_at(at) | 32 != SMALL_E:
-        return 0, begin
-    at += U(1)
-    negative = byte_at(at) == MINUS
-    if negative or byte_at(at) == PLUS:
-        at += U(1)
-    if not is_digit(byte_at(at)):
-        return 0, begin
-    power = 0
-    while is_digit(byte_at(at)):
-        power = min(power * 10 + np.int64(byte_at(at)) - ZERO, 100000)
-        at += U(1)
-    return -power if negative else power, at
-
-
-@inline
-def mantissa_at(at: Any) -> Any:
-    """Digits with or without a point: w and q, whether w was rounded down, and where they end."""
-    w = np.uint64(0)
-    q = 0
-    digits = 0
-    kept = 0
-    rounded_down = False
-    fraction = False
-    while is_digit(byte_at(at)) or (byte_at(at) == POINT and not fraction):
-        if byte_at(at) == POINT:
-            fraction = True
-        elif kept < MANTISSA_DIGITS:
-            w = w * np.uint64(10) + np.uint64(byte_at(at) - ZERO)
-            kept += w > np.uint64(0)
-            digits += 1
-            q -= fraction
-        else:
-            rounded_down |= byte_at(at) != ZERO
-            q += not fraction
-        at += U(1)
-    return w, q, rounded_down, at if digits > 0 else U(0)
-
-
-@inline
-def any_number(at: Any) -> Any:
+@seldom
+def any_number(at):
     """A number in any form, and where it ends. NaN if it is one that this module cannot tell."""
     negative = byte_at(at) == MINUS
-    if negative or byte_at(at) == PLUS:
-        at += U(1)
-    w, q, rounded_down, at = mantissa_at(at)
-    if at == U(0):
-        return 0.0, at
-    written, at = exponent_at(at)
-    value = nearest(w, q + written)
-    if rounded_down and nearest(w + np.uint64(1), q + written) != value:
+    at += U(negative or byte_at(at) == PLUS)
+    begin = at
+    w = NONE
+    q = 0
+    kept = 0
+    points = 0
+    rounded_down = False
+    while True:
+        digit = digit_at(at)
+        if digit > NINE:
+            if byte_at(at) != POINT or points > 0:
+                break
+            points = 1
+        elif kept < MANTISSA_DIGITS:
+            w = w * U(10) + digit
+            kept += w > NONE
+            q -= points
+        else:
+            rounded_down |= digit > NONE
+            q += 1 - points
+        at += ONE
+    if at - begin == U(points):
+        return 0.0, NONE
+    if byte_at(at) | 32 == SMALL_E:
+        behind = at + ONE
+        shrinks = byte_at(behind) == MINUS
+        behind += U(shrinks or byte_at(behind) == PLUS)
+        power = 0
+        while digit_at(behind) <= NINE:
+            if power < 100000:
+                power = power * 10 + np.int64(digit_at(behind))
+            behind += ONE
+            at = behind
+        q += -power if shrinks else power
+    value = nearest(w, q)
+    if rounded_down and nearest(w + ONE, q) != value:
         value = np.nan
     return -value if negative else value, at
 
 
 @always_inline
-def append_digits(at: Any, w: Any) -> Any:
+def append_digits(at, w):
     """Appends the digits that begin at `at` to w, which may overflow; where they end."""
     count = U(8)
     while count == U(8):
@@ -259,133 +266,90 @@ def append_digits(at: Any, w: Any) -> Any:
 
 
 @always_inline
-def plain_number(begin: Any) -> Any:
-    """Digits, perhaps a point and more digits, and where they end: what nearly all numbers are."""
-    w = np.uint64(byte_at(begin)) - np.uint64(ZERO)
-    if w > np.uint64(9):
-        return 0.0, U(0)
-    at = begin + U(1)
-    if is_digit(byte_at(at)):  # rarely so, and then nearly always: better guessed than counted
-        w, at = append_digits(at, w)
-    places = U(0)
-    if byte_at(at) == POINT:
-        first = at + U(1)
-        w, at = append_digits(first, w)
-        places = at - first
-    exponent = byte_at(at) | 32 == SMALL_E
-    if exponent or at - begin > U(MANTISSA_DIGITS) + U(places > U(0)):
-        return 0.0, U(0)
-    if w > np.uint64(1 << 53):
-        return wide_nearest(w, -np.int64(places)), at
-    return np.float64(np.int64(w)) / TEN[places], at
-
-
-# Two copies of the quick part: the address of the digits must not depend on a computed sign.
-@always_inline
-def number(begin: Any) -> Any:
-    """As `any_number`, but quick where a number without a sign is as `plain_number` takes it."""
+def number(begin):
+    """As `any_number`, but quick for digits, perhaps a point and more digits: nearly all."""
+    # Two copies: the address of the digits must not depend on a computed sign.
     if byte_at(begin) == MINUS:
-        value, at = plain_number(begin + U(1))
-        value = -value
-    else:
-        value, at = plain_number(begin)
-    if at == U(0):
-        value, at = any_number(begin)
-    return value, at
-
-
-@inline
-def long_index(begin: Any) -> Any:
-    """An index of many digits and where it ends: at `begin` if it needs more than 32 bits."""
-    index = np.uint64(0)
-    at = begin
-    while is_digit(byte_at(at)) and at - begin < U(INDEX_DIGITS):
-        index = index * np.uint64(10) + np.uint64(byte_at(at) - ZERO)
-        at += U(1)
-    return index, begin if index >= np.uint64(1 << 32) else at
+        return plain_number(begin, begin + ONE, U(NEGATIVE))
+    return plain_number(begin, begin, NONE)
 
 
 @always_inline
-def index_at(at: Any) -> Any:
-    """The index that begins at the digit at `at`, and where it ends."""
-    word = word_at(at) ^ DIGITS
-    width = digit_count(word)
-    if width == np.uint64(8):
-        return long_index(at)
-    return digits_value(word, width), at + width
+def plain_number(begin, first, sign):
+    """The number whose digits begin at `first`."""
+    w = digit_at(first)
+    if rarely(w > NINE):
+        return any_number(begin)
+    at = first + ONE
+    if digit_at(at) <= NINE:  # rarely so, and then nearly always: better guessed than counted
+        w, at = append_digits(at, w)
+    places = NONE
+    if byte_at(at) == POINT:
+        fraction = at + ONE
+        w, at = append_digits(fraction, w)
+        places = at - fraction
+    exponent = byte_at(at) | 32 == SMALL_E
+    if rarely(exponent or at - first > U(MANTISSA_DIGITS) + U(places > NONE)):
+        return any_number(begin)
+    if w > EXACT:
+        value = nearest(w, -np.int64(places))
+        return -value if sign > NONE else value, at
+    return np.float64(np.int64(w)) / TEN[places + sign], at
 
 
 @always_inline
-def after_blanks(at: Any) -> Any:
+def after_blanks(at):
     while byte_at(at) == SPACE or byte_at(at) == TAB:
-        at += U(1)
+        at += ONE
     return at
 
 
 @always_inline
-def after_line(at: Any) -> Any:
+def after_line(at):
     """Where the next line begins, if only a comment or nothing is left of this one; else 0."""
     if byte_at(at) == RETURN:
-        at += U(1)
+        at += ONE
     elif byte_at(at) == COMMENT:
         while byte_at(at) != NEWLINE:
-            at += U(1)
-    return at + U(1) if byte_at(at) == NEWLINE else U(0)
+            at += ONE
+    return at + ONE if byte_at(at) == NEWLINE else NONE
 
 
 @always_inline
-def labels_at(begin: Any, several: Any, y: Any, place: Any) -> Any:
+def labels_at(begin, several, y, place):
     """Labels with commas between them, from y[place] on: where they end, and how many there are.
 
     0 where they are none. With `several`, a line may have none.
     """
-    at, count = begin, U(0)
+    at, count = begin, NONE
     while True:
-        label, behind = number(at)
-        if behind == U(0) or not np.isfinite(label):
-            return U(0), count
-        if several and count == U(0) and byte_at(behind) == COLON:
+        negative = byte_at(at) == MINUS
+        first = at + U(negative or byte_at(at) == PLUS)
+        label, behind = plain_number(at, first, U(NEGATIVE) * U(negative))
+        if behind == NONE or not np.isfinite(label):
+            return NONE, count
+        if several and count == NONE and byte_at(behind) == COLON:
             return begin, count
         y[place + count] = label
-        count += U(1)
+        count += ONE
         if byte_at(behind) != COMMA:
-            return behind if byte_at(behind) <= SPACE else U(0), count
+            return behind if byte_at(behind) <= SPACE else NONE, count
         if not several:
-            return U(0), count
-        at = behind + U(1)
+            return NONE, count
+        at = behind + ONE
+
+
+# indptr, indices, values, label_ends, labels
+PARSED = Tuple([writable(kind) for kind in (uint64, uint32, float32, uint64, float64)])
 
 
 @kernel(
-    types.UniTuple(types.uint64, 6)(
-        readonly(types.uint8),
-        types.uint64,
-        types.uint64,
-        types.uint64,
-        types.boolean,
-        types.boolean,
-        types.Tuple(
-            (
-                writable(types.uint64),
-                writable(types.uint32),
-                writable(types.float32),
-                writable(types.uint64),
-                writable(types.float64),
-            )
-        ),
-        types.UniTuple(types.uint64, 3),
+    UniTuple(uint64, 6)(
+        TEXT, uint64, uint64, uint64, boolean, boolean, PARSED, UniTuple(uint64, 3)
     ),
     fast=False,
 )
-def parse_lines(
-    text: Any,
-    begin: Any,
-    end: Any,
-    base: Any,
-    labelled: Any,
-    several: Any,
-    arrays: Any,
-    known: Any,
-) -> Any:
+def parse_lines(text, begin, end, base, labelled, several, arrays, known):
     """Parses the lines text[begin:end], and stops before one that is wrong or too hard to read.
 
     Appends to arrays (indptr, indices, values, label_ends, labels) that have room enough, and hold
@@ -393,61 +357,68 @@ def parse_lines(
     labels there are now, how many lines it passed, and how many columns they need.
     """
     indptr, indices, values, label_ends, y = arrays
-    rows, nonzeros, labels = known
+    row, kept, labels_kept = known
     start = address_of(text)
     line = start + begin
-    row = U(rows)
-    kept = U(nonzeros)
-    labels_kept = U(labels)
-    found = U(0)
-    lines = U(0)
-    columns = U(0)
+    found = lines = columns = NONE
     while line < start + end:
         at = after_blanks(line)
         behind = after_line(at)
-        if behind != U(0):
+        if behind != NONE:
             line = behind
-            lines += U(1)
+            lines += ONE
             continue
         if labelled:
             behind, found = labels_at(at, several, y, labels_kept)
-            if behind == U(0):
+            if behind == NONE:
                 break
             at = after_blanks(behind)
         k = kept
         lowest = base
-        while is_digit(byte_at(at)):
-            index, behind = index_at(at)
+        while digit_at(at) <= NINE:
+            word = word_at(at) ^ DIGITS
+            count = digit_count(word)
+            index = digits_value(word, count)
+            behind = at + count
+            if count == U(8):
+                index, behind = append_digits(behind, index)
+                if behind - at > U(INDEX_DIGITS) or index >= U(1 << 32):
+                    break
             if byte_at(behind) != COLON or index < lowest:
                 break
-            value, behind = number(behind + U(1))
-            if behind == U(0) or byte_at(behind) > SPACE or not abs(value) < FLOAT32_LIMIT:
+            value, behind = number(behind + ONE)
+            if behind == NONE or byte_at(behind) > SPACE or not abs(value) < FLOAT32_LIMIT:
                 break
             indices[k] = index - base
             values[k] = value
-            k += U(1)
-            lowest = index + np.uint64(1)
+            k += ONE
+            lowest = index + ONE
             at = after_blanks(behind)
         behind = after_line(at)
-        if behind == U(0):
+        if behind == NONE:
             break
         line = behind
-        lines += U(1)
-        row += U(1)
+        lines += ONE
+        row += ONE
         kept = k
         indptr[row] = kept
         labels_kept += found
         label_ends[row] = labels_kept
-        columns = max(columns, lowest - base)
+        columns = columns if columns > lowest - base else lowest - base
     return line - start, row, kept, labels_kept, lines, columns
 
 
-VALUE_DIGITS = 9  # enough for any float32
-FEATURE_WIDTH = len(" 4294967295:-1.17549435e-38")
+@inline
+def put_text(at, blob, begin, end):
+    """Copies a text; where it ends."""
+    for k in range(begin, end):
+        put_byte(at, blob[k])
+        at += U(1)
+    return at
 
 
 @inline
-def shortest(x: Any) -> Any:
+def shortest(x):
     """The fewest digits that are read as the float32 x > 0: whole numbers w and q of w * 10^q.
 
     Three powers of two get a digit more: their shortest neighbour is not their nearest.
@@ -469,7 +440,7 @@ def shortest(x: Any) -> Any:
 
 
 @inline
-def digits_of(whole: Any) -> Any:
+def digits_of(whole):
     """How many digits a whole number has."""
     width = U(1)
     while width < U(WHOLE_TEN.size) and whole >= WHOLE_TEN[width]:
@@ -478,7 +449,7 @@ def digits_of(whole: Any) -> Any:
 
 
 @inline
-def put_whole(at: Any, whole: Any, width: Any) -> Any:
+def put_whole(at, whole, width):
     """Writes a whole number with `width` digits; where they end."""
     for k in range(U(0), U(width)):
         put_byte(at + U(width) - U(1) - k, ZERO + whole % np.uint64(10))
@@ -487,61 +458,42 @@ def put_whole(at: Any, whole: Any, width: Any) -> Any:
 
 
 @inline
-def put_fixed(at: Any, w: Any, q: Any, width: Any) -> Any:
-    """Writes w * 10^q without an exponent; where it ends."""
-    if q >= 0:
-        return put_whole(at, w * WHOLE_TEN[U(q)], width + U(q))
-    places = U(-q)
-    at = put_whole(at, w // WHOLE_TEN[places], max(width, places + U(1)) - places)
-    put_byte(at, POINT)
-    return put_whole(at + U(1), w % WHOLE_TEN[places], places)
-
-
-@inline
-def put_scientific(at: Any, w: Any, exponent: Any, width: Any) -> Any:
-    """Writes the digits of w, a point behind the first of them, and an exponent; where it ends."""
-    places = width - U(1)
-    at = put_whole(at, w // WHOLE_TEN[places], U(1))
-    if places > U(0):
-        put_byte(at, POINT)
-        at = put_whole(at + U(1), w % WHOLE_TEN[places], places)
-    put_byte(at, SMALL_E)
-    at += U(1)
-    if exponent < 0:
-        put_byte(at, MINUS)
-        at += U(1)
-    size = np.uint64(abs(exponent))
-    return put_whole(at, size, digits_of(size))
-
-
-@inline
-def put_value(at: Any, value: Any) -> Any:
+def put_value(at, value):
     """Writes a float32 as short as it can be read back; where it ends."""
     if np.signbit(value):
         put_byte(at, MINUS)
-        at += U(1)
+        at += ONE
     if value == np.float32(0):
-        return put_whole(at, np.uint64(0), U(1))
+        return put_whole(at, NONE, ONE)
     w, q = shortest(abs(value))
     width = digits_of(w)
     exponent = q + np.int64(width) - 1
-    if -4 <= exponent < 10:
-        return put_fixed(at, w, q, width)
-    return put_scientific(at, w, exponent, width)
+    scientific = exponent < -4 or exponent >= 10
+    if q >= 0 and not scientific:
+        return put_whole(at, w * WHOLE_TEN[U(q)], width + U(q))
+    # a point behind the first digit, or where it belongs
+    places = width - ONE if scientific else U(-q)
+    at = put_whole(at, w // WHOLE_TEN[places], max(width, places + ONE) - places)
+    if places > NONE:
+        put_byte(at, POINT)
+        at = put_whole(at + ONE, w % WHOLE_TEN[places], places)
+    if scientific:
+        put_byte(at, SMALL_E)
+        at += ONE
+        if exponent < 0:
+            put_byte(at, MINUS)
+            at += ONE
+        size = U(abs(exponent))
+        at = put_whole(at, size, digits_of(size))
+    return at
 
 
-@kernel(
-    types.UniTuple(types.uint64, 2)(
-        writable(types.uint8),
-        types.Tuple((readonly(types.uint64), readonly(types.uint32), readonly(types.float32))),
-        types.uint64,
-        types.uint64,
-        types.uint64,
-        types.Tuple((readonly(types.uint8), readonly(types.uint64), readonly(types.uint64))),
-    ),
-    fast=False,
-)
-def format_lines(out: Any, rows: Any, begin: Any, end: Any, base: Any, labels: Any) -> Any:
+# indptr, indices, values
+ROWS = Tuple((readonly(uint64), readonly(uint32), readonly(float32)))
+
+
+@kernel(UniTuple(uint64, 2)(writable(uint8), ROWS, uint64, uint64, uint64, TEXTS), fast=False)
+def format_lines(out, rows, begin, end, base, labels):
     """Writes the rows begin:end as lines, and stops before one whose columns do not ascend.
 
     `labels` are the texts of the labels one after the other, where each of them begins and ends,
@@ -556,9 +508,7 @@ def format_lines(out: Any, rows: Any, begin: Any, end: Any, base: Any, labels: A
         line = at
         if label_of.size > 0:
             which = label_of[row - U(begin)]
-            for k in range(label_ends[which], label_ends[which + U(1)]):
-                put_byte(at, texts[k])
-                at += U(1)
+            at = put_text(at, texts, label_ends[which], label_ends[which + U(1)])
         lowest = np.uint64(0)
         for k in range(indptr[row], indptr[row + U(1)]):
             if indices[k] < lowest:

@@ -35,7 +35,7 @@ def _deterministic(config: "Config") -> bool:
 
 
 def _averages(config: "Config") -> bool:
-    return STRATEGIES[config.strategy].averages
+    return config.strategy != AUTO and STRATEGIES[config.strategy].averages
 
 
 def _has_parameter(option: str) -> Test:

@@ -56,7 +56,7 @@ def test_rows_from_the_file_to_the_page(folder: Path, capsys) -> None:
         "combine x 2",
         "hogwild x 2",
         "In short: ",
-        "The commonest column is in",
+        "The most frequent column is in",
     ):
         assert text in said
     assert said.endswith("saved: first.jsonl and first.html\n")

@@ -156,10 +156,10 @@ def test_the_meaning_in_words():
     users, items = [0, 0, 0, 1, 2], [0, 1, 2, 0, 3]
     found = rating_statistics(make(users, items, None, (3, 4)))
     words = meaning(found)
-    assert "busiest user has 60 % of the ratings, the commonest item 40 %" in words
+    assert "busiest user has 60 % of the ratings, the busiest item 40 %" in words
     assert "shares its user or its item with 80 % of them" in words
     assert "the same user or the same item 52 % of the time" in words
-    assert "With the strata strategy it never happens" in words
+    assert "The strata strategy loses none" in words
     assert "over 99.9 %" in meaning(replace(found, rho=0.99999))
     assert meaning(rating_statistics(make([], [], None, (2, 2)))) == "There are no ratings."
 
@@ -169,6 +169,6 @@ def test_nothing_is_left_from_one_user_to_the_next():
     users, items = np.repeat(np.arange(size), size), np.tile(np.arange(size), size)
     by_user = np.full(size, size, np.uint64)
     repeats = np.zeros(size, np.uint32)
-    counted = module.count_meetings(np.cumsum(by_user), items.astype(np.uint32), by_user, repeats)
+    counted = module.count_overlaps(np.cumsum(by_user), items.astype(np.uint32), by_user, repeats)
     assert counted == (0, 2 * size - 1, len(users) * (2 * size - 1))
     assert not repeats.any()

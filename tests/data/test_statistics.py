@@ -63,9 +63,9 @@ def test_equal_to_a_naive_count(rows, columns, longest):
     assert found.rho == max(collisions(lists)) / rows
     assert found.rho_exact
     assert found.rho_sample in (rows, 0)
-    hottest = np.sort(held)[::-1]
-    for count, share in found.heat:
-        assert share == pytest.approx(hottest[:count].sum() / held.sum())
+    descending = np.sort(held)[::-1]
+    for count, share in found.frequency:
+        assert share == pytest.approx(descending[:count].sum() / held.sum())
     assert dict(found.labels) == {k: int(np.sum(y == k)) for k in set(y.tolist())}
     assert found.label_kinds == len(set(y.tolist()))
 
@@ -80,9 +80,7 @@ def test_a_column_that_a_row_repeats_is_held_once():
 def test_every_count_of_collisions_and_not_only_the_greatest():
     lists = random_lists(7, 600, 1_000, 5)
     rows = make_rows(lists, 1_000)
-    counts = np.zeros(600, np.uint64)
-    chosen = np.arange(600, dtype=np.uint64)
-    module.count_collisions(rows.indptr, rows.indices, chosen, module._empty_group(rows), counts)
+    counts = module.collisions(rows, np.arange(600, dtype=np.uint64))
     assert counts.tolist() == collisions(lists)
 
 

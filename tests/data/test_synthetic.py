@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hogwild.data.rows import Rows
-from hogwild.data.synthetic import _odds, alias_table, columns_by_heat, rcv1, rcv1_numbers
+from hogwild.data.synthetic import _odds, alias_table, columns_by_frequency, rcv1, rcv1_numbers
 from hogwild.errors import OptionError
 
 COLUMNS = 5_000
@@ -115,7 +115,7 @@ def test_noise_changes_labels_only():
 
 @pytest.mark.parametrize("columns", [4, 5, 64, 65, 5_000])
 def test_the_alias_table_gives_every_column_its_odds(columns):
-    column_of = columns_by_heat(np.uint64(7), columns)
+    column_of = columns_by_frequency(np.uint64(7), columns)
     odds = _odds(columns)
     table = alias_table(odds, column_of)
     own = (table >> np.uint64(32)) / 2.0**32

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numba import types
+from numba.core import event
 
 from hogwild.kernels import compile as compiling
-from hogwild.kernels.compile import Kernel, inline
+from hogwild.kernels.compile import Kernel, always_inline, inline, seldom
 
 SOURCE = """
 from hogwild.kernels.compile import inline
@@ -129,3 +130,24 @@ def test_a_damaged_file_is_written_again(tmp_path, damage):
 def test_without_a_folder_kernels_are_compiled_all_the_same(monkeypatch):
     monkeypatch.setattr(compiling, "cache_folder", lambda: None)
     assert made_of()(np.float64(3)) == 8.0
+
+
+def test_a_helper_is_compiled_once_for_all_that_call_it(monkeypatch):
+    monkeypatch.setattr(compiling, "cache_folder", lambda: None)
+
+    @seldom
+    def shared(x):
+        return x + 1.0
+
+    @always_inline
+    def forced(x):
+        return shared(x) * 2.0
+
+    @inline
+    def plain(x):
+        return shared(x) * 3.0
+
+    kernel = Kernel(lambda x: forced(x) + plain(x) + shared(x), types.float64(types.float64))
+    with event.install_recorder("numba:compile") as recorder:
+        assert kernel(1.0) == 12.0
+    assert sum(found.is_start for _, found in recorder.buffer) == 4
