@@ -31,62 +31,43 @@ class Schedule:
     stored_rate: Rate
     backs_off: bool = False
 
-
-@inline
-def inverse_rate(plan: Any, t: float) -> float:
-    return plan.eta0 / (1.0 + plan.l2 * plan.eta0 * t)
-
-
-@inline
-def inverse_scale(plan: Any, t: float) -> float:
-    return (1.0 + plan.l2 * plan.eta0 * plan.since) / (1.0 + plan.l2 * plan.eta0 * t)
+    def __post_init__(self) -> None:
+        for function in (self.rate, self.scale, self.stored_rate):
+            inline(function)
 
 
-@inline
-def inverse_stored_rate(plan: Any, t: float) -> float:
-    return plan.eta0 / (1.0 + plan.l2 * plan.eta0 * plan.since)
+def _constant(formula: str, backs_off: bool = False) -> Schedule:
+    return Schedule(
+        formula,
+        lambda plan, t: plan.eta0,
+        lambda plan, t: math.exp(-plan.l2 * plan.eta0 * (t - plan.since)),
+        lambda plan, t: plan.eta0 * math.exp(plan.l2 * plan.eta0 * (t - plan.since)),
+        backs_off,
+    )
 
 
-@inline
-def constant_rate(plan: Any, t: float) -> float:
-    return plan.eta0
-
-
-@inline
-def constant_scale(plan: Any, t: float) -> float:
-    return math.exp(-plan.l2 * plan.eta0 * (t - plan.since))
-
-
-@inline
-def constant_stored_rate(plan: Any, t: float) -> float:
-    return plan.eta0 * math.exp(plan.l2 * plan.eta0 * (t - plan.since))
-
-
-@inline
-def root_rate(plan: Any, t: float) -> float:
-    return plan.eta0 / math.sqrt(t)
-
-
-@inline
-def root_scale(plan: Any, t: float) -> float:
-    return math.exp(-2.0 * plan.l2 * plan.eta0 * (math.sqrt(t) - math.sqrt(plan.since)))
-
-
-@inline
-def root_stored_rate(plan: Any, t: float) -> float:
+def _root_stored_rate(plan: Any, t: float) -> float:
     root = math.sqrt(t)
     return plan.eta0 / root * math.exp(2.0 * plan.l2 * plan.eta0 * (root - math.sqrt(plan.since)))
 
 
 SCHEDULES: dict[str, Schedule] = {
     "inverse": Schedule(
-        "eta0 / (1 + l2 * eta0 * t)", inverse_rate, inverse_scale, inverse_stored_rate
+        "eta0 / (1 + l2 * eta0 * t)",
+        lambda plan, t: plan.eta0 / (1.0 + plan.l2 * plan.eta0 * t),
+        lambda plan, t: (1.0 + plan.l2 * plan.eta0 * plan.since) / (1.0 + plan.l2 * plan.eta0 * t),
+        lambda plan, t: plan.eta0 / (1.0 + plan.l2 * plan.eta0 * plan.since),
     ),
-    "constant": Schedule("eta0", constant_rate, constant_scale, constant_stored_rate),
-    "sqrt": Schedule("eta0 / sqrt(t)", root_rate, root_scale, root_stored_rate),
-    "backoff": Schedule(
-        "eta0 * beta^(epochs done)", constant_rate, constant_scale, constant_stored_rate, True
+    "constant": _constant("eta0"),
+    "sqrt": Schedule(
+        "eta0 / sqrt(t)",
+        lambda plan, t: plan.eta0 / math.sqrt(t),
+        lambda plan, t: math.exp(
+            -2.0 * plan.l2 * plan.eta0 * (math.sqrt(t) - math.sqrt(plan.since))
+        ),
+        _root_stored_rate,
     ),
+    "backoff": _constant("eta0 * beta^(epochs done)", backs_off=True),
 }
 
 
