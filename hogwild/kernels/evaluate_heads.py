@@ -85,7 +85,7 @@ def _suffix(loss: str, kind: str, weighted: bool, register: int) -> str:
 
 @cache
 def heads_evaluator(loss: str, kind: str, weighted: bool, register: int) -> Kernel:
-    """The kernel (rows, span, weights, shape, parameter, own) -> sums over rows, each weighted.
+    """The kernel (rows, span, weights, parameter, shape, own) -> sums over rows, each weighted.
 
     Of the loss of all heads; of the share of rows with a wrong class, or the share of wrong labels;
     and of rows with any wrong label.
@@ -94,7 +94,7 @@ def heads_evaluator(loss: str, kind: str, weighted: bool, register: int) -> Kern
     mark = mark_class if kind == CLASSES else mark_labels
     errors = _class_errors if kind == CLASSES else _label_errors
 
-    def evaluate(rows: Any, span: Any, weights: Any, shape: Any, parameter: Any, own: Any) -> Any:
+    def evaluate(rows: Any, span: Any, weights: Any, parameter: Any, shape: Any, own: Any) -> Any:
         total, first, second = 0.0, 0.0, 0.0
         for row in range(span.begin, span.end):
             score(rows, row, weights, shape, own)
@@ -107,7 +107,7 @@ def heads_evaluator(loss: str, kind: str, weighted: bool, register: int) -> Kern
             second += weight * other
         return total, first, second
 
-    kinds = type_of(RowView), type_of(Span), WEIGHTS, type_of(Shape), FLOAT, type_of(Own)
+    kinds = type_of(RowView), type_of(Span), WEIGHTS, FLOAT, type_of(Shape), type_of(Own)
     name = f"evaluate-heads-{_suffix(loss, kind, weighted, register)}"
     return Kernel(evaluate, types.UniTuple(FLOAT, 3)(*kinds), name=name)
 
@@ -127,8 +127,8 @@ def heads_comparer(loss: str, kind: str, weighted: bool, register: int) -> Kerne
         span: Any,
         weights: Any,
         points: Any,
-        shape: Any,
         parameter: Any,
+        shape: Any,
         own: Any,
         out: Any,
     ) -> None:
@@ -143,7 +143,7 @@ def heads_comparer(loss: str, kind: str, weighted: bool, register: int) -> Kerne
             mark(rows, row, shape, np.float32(-1), own.signs)
 
     arrays = types.UniTuple(WEIGHTS, POINTS)
-    kinds = type_of(RowView), type_of(Span), arrays, UINT, type_of(Shape), FLOAT, type_of(Own)
+    kinds = type_of(RowView), type_of(Span), arrays, UINT, FLOAT, type_of(Shape), type_of(Own)
     name = f"compare-heads-{_suffix(loss, kind, weighted, register)}"
     return Kernel(compare, types.void(*kinds, DOUBLES), name=name)
 
