@@ -35,8 +35,8 @@ TRIED = 1000  # ratings, about, from which that is found
 
 TRAIN, TEST, HELD_OUT = "train", "test", "held_out"
 # The arrays that are learned: rows of factors, and beside each row its bias and its own rate
-SIDES = ("user_sides", "item_sides")
-LEARNED = ("users", "user_sides", "items", "item_sides", "mean")
+FACTORS = ("users", "user_sides", "items", "item_sides")
+LEARNED = (*FACTORS, "mean")
 
 
 class FactorProblem(BlockProblem):
@@ -81,7 +81,7 @@ class FactorProblem(BlockProblem):
         shape = users + 1, items + 1
         self._grid = Grid(shape, self.units, 4 * self._width + 8, seed_of(self.seed, 1))
         self._sortings = {
-            data: Sorting(self._grid, *self._codes(some), values[data], seed_of(self.seed, 2))
+            data: Sorting(self._grid, *self._codes(some), values[data], seed_of(self.seed, 2), data)
             for data, some in sets.items()
         }
         self._sorted = False
@@ -94,15 +94,12 @@ class FactorProblem(BlockProblem):
 
     @property
     def _learner(self) -> Kernel:
-        return kernels.learner(self._width, self._loss, self.config.weighted, self._bounded)
+        bounded = self.config.l1 > 0 or self._nonnegative
+        return kernels.learner(self._width, self._loss, self.config.weighted, bounded)
 
     @property
     def _evaluator(self) -> Kernel:
         return kernels.evaluator(self._width, self._loss)
-
-    @property
-    def _bounded(self) -> bool:
-        return self.config.l1 > 0 or self._nonnegative
 
     @property
     def _nonnegative(self) -> bool:
@@ -184,16 +181,13 @@ class FactorProblem(BlockProblem):
 
     def shared(self) -> dict[str, tuple[int, Any]]:
         """The arrays that all workers share."""
-        floats = {
-            "users": self._grid.users.size * self._width,
-            "user_sides": self._grid.users.size * 2,
-            "items": self._grid.items.size * self._width,
-            "item_sides": self._grid.items.size * 2,
-        }
-        wanted: dict[str, tuple[int, Any]] = {n: (size, np.float32) for n, size in floats.items()}
-        for data, sorting in self._sortings.items():
-            wanted |= sorting.shared(f"{data}_")
-        return wanted | {"mean": (1, np.float32)}
+        wanted: dict[str, tuple[int, Any]] = {"mean": (1, np.float32)}
+        for side in self._sides:
+            wanted[side.factors] = side.size * self._width, np.float32
+            wanted[side.beside] = side.size * 2, np.float32
+        for sorting in self._sortings.values():
+            wanted |= sorting.shared()
+        return wanted
 
     def kernels(self) -> list[Kernel]:
         """All that training will call."""
@@ -210,14 +204,14 @@ class FactorProblem(BlockProblem):
         """Sorts the ratings into their blocks, once, and draws factors, or takes given ones."""
         for data, sorting in self._sortings.items() if not self._sorted else ():
             do(f"count {data}")
-            sorting.begin(shared[f"{data}_starts"], shared[f"{data}_counts"])
+            sorting.begin(shared)
             do(f"sort {data}")
             do(f"mix {data}")
         self._sorted = True
         for name in LEARNED:
             shared[name][:] = 0
-        for side in SIDES:
-            shared[side][1::2] = 1
+        for side in self._sides:
+            shared[side.beside][1::2] = 1
         shared["mean"][0] = self._scale.mean
         if isinstance(start, dict):
             self._take(start, shared)
@@ -229,11 +223,11 @@ class FactorProblem(BlockProblem):
     def state(self, shared: Arrays) -> Arrays:
         """What training goes on from, in the order of the ids, wherever the rows lie."""
         found = {"mean": shared["mean"].copy()}
-        for name, sides, side in self._sides():
+        for side in self._sides:
             rows = side.rows[:-1]
-            whole = np.take(shared[name].reshape(-1, self._width), rows, axis=0)
-            found[name] = whole[:, : self.config.rank].ravel()
-            found[sides] = shared[sides].reshape(-1, 2)[rows].ravel()
+            whole = np.take(shared[side.factors].reshape(-1, self._width), rows, axis=0)
+            found[side.factors] = whole[:, : self.config.rank].ravel()
+            found[side.beside] = shared[side.beside].reshape(-1, 2)[rows].ravel()
         return found
 
     def _take(self, start: Arrays, shared: Arrays) -> None:
@@ -244,10 +238,13 @@ class FactorProblem(BlockProblem):
                     f"has {len(start.get(name, ())):,}: give the same users, items and rank"
                 )
         shared["mean"][:] = start["mean"]
-        for name, sides, side in self._sides():
-            rows, rank = side.rows[:-1], self.config.rank
-            shared[name].reshape(-1, self._width)[rows, :rank] = start[name].reshape(-1, rank)
-            shared[sides].reshape(-1, 2)[rows] = start[sides].reshape(-1, 2)
+        for side in self._sides:
+            factors = start[side.factors].reshape(-1, self.config.rank)
+            self._write(shared, side, side.rows[:-1], factors)
+            shared[side.beside].reshape(-1, 2)[side.rows[:-1]] = start[side.beside].reshape(-1, 2)
+
+    def _write(self, shared: Arrays, side: Side, rows: Any, factors: Any) -> None:
+        shared[side.factors].reshape(-1, self._width)[rows, : self.config.rank] = factors
 
     def _take_model(self, start: FactorModel, shared: Arrays) -> None:
         """Writes the rows of a model for those users and items that it knows."""
@@ -260,56 +257,42 @@ class FactorProblem(BlockProblem):
             raise DataError("the model to go on from has biases: leave out biases=False")
         shared["mean"][0] = start.mean
         first_time = not self._begun  # and not gone back to
-        known = (
-            (start.user_ids, start.user_factors, start.user_biases),
-            (start.item_ids, start.item_factors, start.item_biases),
-        )
-        ours = self._ratings.user_ids, self._ratings.item_ids
-        for (name, sides, side), (ids, factors, biases), now in zip(
-            self._sides(), known, ours, strict=True
-        ):
-            codes = ids.codes_of(now)
+        for side in self._sides:
+            known, ours = (getattr(some, f"{side.role}_ids") for some in (start, self._ratings))
+            codes = known.codes_of(ours)
             found = codes != UNKNOWN
-            rows = side.rows[:-1][found]
-            shared[name].reshape(-1, self._width)[rows, : start.rank] = factors[codes[found]]
-            shared[sides][0::2][rows] = biases[codes[found]]
-            self._begun[name] = found
+            rows, codes = side.rows[:-1][found], codes[found]
+            self._write(shared, side, rows, getattr(start, f"{side.role}_factors")[codes])
+            shared[side.beside][0::2][rows] = getattr(start, f"{side.role}_biases")[codes]
+            self._begun[side.role] = found
         if first_time:
             self._hopeless = HOPELESS * (self._hopeless + self._penalty(shared))
 
     def stage(self, shared: Arrays, stage: str, part: int, parts: int) -> None:
-        """Does one of so many parts of a stage of the preparation."""
+        """Does one of `parts` parts of a stage of the preparation."""
         verb, _, data = stage.partition(" ")
         if verb == "draw":
             self._draw(shared, part, parts)
             return
         sorting = self._sortings[data]
-        ratings, starts, counts = (
-            shared[f"{data}_{name}"] for name in ("ratings", "starts", "counts")
-        )
-        for piece in range(part, BANDS if verb == "mix" else sorting.chunks, parts):
-            if verb == "count":
-                sorting.count(piece, counts)
-            elif verb == "sort":
-                sorting.sort(piece, ratings, counts)
-            else:
-                sorting.mix(piece, ratings, starts)
+        for piece in range(part, sorting.pieces(verb), parts):
+            getattr(sorting, verb)(piece, shared)
 
     def _draw(self, shared: Arrays, part: int, parts: int) -> None:
         least, greatest = map(np.float32, self._first_factors())
         shape = self._width, self.config.rank
-        for number, (name, _, side) in enumerate(self._sides()):
+        for number, side in enumerate(self._sides):
             begin, end = share_of(side.count - 1, parts, part)
             seed = np.uint64(seed_of(self.seed, 3, number))
             drawing = (least, greatest), seed, side.rows, begin, end
-            kernels.initialise(shared[name], shape, *drawing)
+            kernels.initialise(shared[side.factors], shape, *drawing)
 
     def _first_factors(self) -> tuple[float, float]:
         return self._scale.first_factors(self.config.rank, self._nonnegative)
 
-    def _sides(self) -> tuple[tuple[str, str, Side], ...]:
-        """The two sides: the names of their factors and of what stands beside, and their rows."""
-        return ("users", SIDES[0], self._grid.users), ("items", SIDES[1], self._grid.items)
+    @property
+    def _sides(self) -> tuple[Side, Side]:
+        return self._grid.users, self._grid.items
 
     def find_rate(self, threads: int = 1) -> float:
         """A first rate: by the size of the values."""
@@ -348,10 +331,10 @@ class FactorProblem(BlockProblem):
     def _penalty(self, learned: Arrays) -> float:
         """The penalty, for each rating."""
         total = 0.0
-        for (name, sides, _), weights in zip(self._sides(), self._row_weights, strict=True):
-            squares, sizes = kernels.weighted_norms(learned[name], self._width, weights)
+        for side, weights in zip(self._sides, self._row_weights, strict=True):
+            squares, sizes = kernels.weighted_norms(learned[side.factors], self._width, weights)
             total += 0.5 * self._l2 * squares + self.config.l1 * sizes
-            biases = learned[sides][0::2].astype(np.float64)
+            biases = learned[side.beside][0::2].astype(np.float64)
             # No product of numpy: its threads would go on spinning where our workers work
             total += 0.5 * self._bias_l2 * float(np.sum(weights * biases**2))
         return float(total) / self.units
@@ -365,13 +348,11 @@ class FactorProblem(BlockProblem):
 
     @cached_property
     def _row_counts(self) -> tuple[npt.NDArray[np.float32], ...]:
-        found = []
+        found = tuple(np.zeros(side.size, np.float32) for side in self._sides)
         codes = self._ratings.users, self._ratings.items
-        for (_, _, side), some in zip(self._sides(), codes, strict=True):
-            counts = np.zeros(side.size, np.float32)
+        for side, some, counts in zip(self._sides, codes, found, strict=True):
             counts[side.rows] = counts_of(some, side.count)
-            found.append(counts)
-        return tuple(found)
+        return found
 
     def went_wrong(self, objective: float, best: float) -> bool:
         """Whether the objective is worse than where training began."""
@@ -383,21 +364,19 @@ class FactorProblem(BlockProblem):
         """A model of what was learned, in the order of the ids; it keeps no view of the arrays."""
         about["penalty"] = self._penalty(learned)
         found = self.state(learned) if state is None else state
-        factors = []
-        for (name, _, side), counts in zip(self._sides(), self._row_counts, strict=True):
-            matrix = found[name].reshape(-1, self.config.rank)
+        given: dict[str, Any] = {}
+        for side, counts in zip(self._sides, self._row_counts, strict=True):
+            matrix = found[side.factors].reshape(-1, self.config.rank)
             # Whoever has no rating has the factors that were drawn, and those say nothing
-            idle = (counts[side.rows[:-1]] == 0) & ~self._begun.get(name, np.False_)
+            idle = (counts[side.rows[:-1]] == 0) & ~self._begun.get(side.role, np.False_)
             if idle.any():
                 matrix = matrix.copy()
                 matrix[idle] = 0
-            factors.append(matrix)
-        biases = [found[sides][0::2] for sides in SIDES]
-        ids = self._ratings.user_ids, self._ratings.item_ids
+            given[f"{side.role}_factors"] = matrix
+            given[f"{side.role}_biases"] = found[side.beside][0::2]
+            given[f"{side.role}_ids"] = getattr(self._ratings, f"{side.role}_ids")
         mean, loss = float(found["mean"][0]), self.config.loss_name
-        return FactorModel(
-            factors[0], factors[1], biases[0], biases[1], mean, ids[0], ids[1], loss, about
-        )
+        return FactorModel(**given, mean=mean, loss=loss, about=about)
 
     # What the workers ask
 
@@ -415,7 +394,7 @@ class FactorProblem(BlockProblem):
         return int((starts[blocks + 1] - starts[blocks]).sum()), float(loss)
 
     def _factors(self, shared: Arrays) -> tuple[npt.NDArray[np.float32], ...]:
-        return shared["users"], shared["user_sides"], shared["items"], shared["item_sides"]
+        return tuple(shared[name] for name in FACTORS)
 
     def _blocks(self, shared: Arrays, data: str, blocks: Any) -> tuple[Any, ...]:
         ratings = shared[f"{data}_ratings"]
