@@ -109,10 +109,10 @@ class FactorModel:
             An array of float32; for one user and one item a float.
         """
         scores = self.decision_function(users, items, strict=strict)
-        if self.loss != "logistic":
+        odds = FACTOR_LOSSES[self.loss].probability
+        if odds is None:
             return scores
-        odds = self._expected(scores)
-        return float(odds) if isinstance(scores, float) else odds
+        return float(odds(np.float32(scores))) if isinstance(scores, float) else odds(scores)
 
     def recommend(
         self, users: Any = None, n: int = 10, *, exclude: Ratings | None = None
@@ -136,9 +136,8 @@ class FactorModel:
         """
         chosen = self._all_or(users, self.user_ids, "user", "fold_in learns one from ratings")
         seen = None if exclude is None else self._lists(exclude)
-        codes, scores = ranking.best(
-            self._user_vectors, self._item_panels, self._checked(n), chosen, seen
-        )
+        most = min(_positive(n), len(self.item_ids))
+        codes, scores = ranking.best(self._user_vectors, self._item_panels, most, chosen, seen)
         common = np.float32(self.mean) + self.user_biases[chosen]
         return _ranking(self.item_ids, codes, scores + common[:, None], _is_id(users))
 
@@ -156,9 +155,9 @@ class FactorModel:
             codes = self.item_ids.codes_of(exclude_items)
             codes = codes[codes != UNKNOWN]
             seen = ranking.Lists(np.array([0, len(codes)], np.uint64), codes)
-        one = np.zeros(1, np.uint32)
-        users = ranking.vectors(vector[None, :])
-        codes, scores = ranking.best(users, self._item_panels, self._checked(n), one, seen)
+        users, one = ranking.vectors(vector[None, :]), np.zeros(1, np.uint32)
+        most = min(_positive(n), len(self.item_ids))
+        codes, scores = ranking.best(users, self._item_panels, most, one, seen)
         return _ranking(self.item_ids, codes, scores + np.float32(self.mean + bias), True)
 
     def similar_items(self, items: Any = None, n: int = 10) -> Ranking:
@@ -204,8 +203,8 @@ class FactorModel:
         Takes `hogwild.Ratings`, or what they are made from. The objective is the mean loss plus the
         penalty per rating of the training.
         """
-        ratings = users if isinstance(users, Ratings) and items is None else None
-        ratings = Ratings(users, items, values) if ratings is None else ratings
+        whole = isinstance(users, Ratings) and items is None
+        ratings = users if whole else Ratings(users, items, values)
         if not len(ratings):
             raise DataError(f"{ratings.name} has no ratings to evaluate on")
         if ratings.values is None:
@@ -284,9 +283,6 @@ class FactorModel:
             raise DataError(f"the model does not know the {role} {_shown(first)}; {hint}")
         return codes
 
-    def _checked(self, n: int) -> int:
-        return min(_positive(n), len(self.item_ids))
-
     def _lists(self, ratings: Ratings) -> ranking.Lists:
         """The items of each user, kept for the next call with the same ratings."""
         if not isinstance(ratings, Ratings):
@@ -317,16 +313,17 @@ class FactorModel:
     def _tell_unknown(
         self, who: Codes, what: Codes, users: Any, items: Any, name: str, strict: bool
     ) -> None:
-        unknown = {"user": who == UNKNOWN, "item": what == UNKNOWN}
-        counts = {role: np.count_nonzero(missing) for role, missing in unknown.items()}
-        said = [f"{count:,} have an unknown {role}" for role, count in counts.items() if count]
-        if said and strict:
-            role = "user" if counts["user"] else "item"
-            at = int(np.argmax(unknown[role]))
-            given = _id_at(users, items, role, at)
-            raise DataError(
-                f"{name}: the model does not know the {role} {_shown(given)} of pair {at + 1:,}"
-            )
+        said = []
+        for role, codes in (("user", who), ("item", what)):
+            unknown = np.flatnonzero(codes == UNKNOWN)
+            if strict and len(unknown):
+                at = int(unknown[0])
+                given = _shown(_id_at(users, items, role, at))
+                raise DataError(
+                    f"{name}: the model does not know the {role} {given} of pair {at + 1:,}"
+                )
+            if len(unknown):
+                said.append(f"{len(unknown):,} have an unknown {role}")
         if said:
             _warn(
                 f"{name}: of {len(who):,} pairs {' and '.join(said)}; what is known of the others "
@@ -339,11 +336,6 @@ class FactorModel:
         items = self.item_factors.ravel(), self.item_biases
         kernels.score_pairs(users, items, self.mean, who, what, scores)
         return scores
-
-    def _expected(self, scores: Any) -> Any:
-        from scipy.special import expit
-
-        return expit(np.asarray(scores, np.float32))
 
     def _checked_values(self, values: Any, count: int, name: str = "the ratings") -> Floats:
         """Values as the loss takes them."""
@@ -365,13 +357,8 @@ class FactorModel:
             "mae": size,
         }
         if logistic:
-            exact = (
-                scores.astype(np.float64),
-                given.astype(np.float64),
-                np.ones(len(given)),
-                "logistic",
-            )
-            found |= {"log_loss": log_loss(*exact), "auc": auc(*exact)}
+            exact = scores.astype(np.float64), given.astype(np.float64), np.ones(len(given))
+            found |= {"log_loss": log_loss(*exact, self.loss), "auc": auc(*exact, self.loss)}
         return found
 
 

@@ -11,6 +11,7 @@ from hogwild.data.rows import Labels, Rows, check_same_base
 from hogwild.errors import DataError, HogwildError, HogwildWarning
 from hogwild.kernels import evaluate as kernels
 from hogwild.kernels.views import Span, view
+from hogwild.learn.heads import Heads, heads_of
 from hogwild.learn.losses import LOSSES
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.sets import Set
@@ -40,7 +41,7 @@ class LinearModel:
     def __init__(
         self,
         weights: npt.NDArray[np.float32],
-        intercept: float,
+        intercept: float | npt.NDArray[np.float32],
         target: Target | Labels,
         loss: str,
         index_base: int | None = None,
@@ -48,18 +49,30 @@ class LinearModel:
         *,
         parameter: float = 0.0,
     ) -> None:
-        self.weights = np.require(weights, np.float32, ["C", "A"])
-        self.intercept = float(intercept)
         self.target = target if isinstance(target, Target) else TwoClasses(target)
         self.loss = loss
         self.parameter = parameter
         self.index_base = index_base
         self.about = about or {}
+        self._take(weights, intercept)
+
+    def _take(self, weights: npt.NDArray[np.float32], intercept: Any) -> None:
+        self.weights = np.require(weights, np.float32, ["C", "A"])
+        self.intercept = float(intercept)
 
     @property
     def columns(self) -> int:
-        """How many columns it has weights for."""
-        return len(self.weights)
+        """The number of columns that it has weights for."""
+        return int(self.weights.shape[-1])
+
+    @property
+    def _heads(self) -> Heads:
+        return heads_of(self.loss, self.target.kind, len(np.atleast_2d(self.weights)))
+
+    @property
+    def _stored(self) -> npt.NDArray[np.float32]:
+        """The weights as kernels that look at them take them: the intercept comes last."""
+        return np.append(self.weights, np.float32(self.intercept))
 
     @property
     def labels(self) -> tuple[Any, ...]:
@@ -110,23 +123,20 @@ class LinearModel:
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to evaluate on")
         scores = self.decision_function(rows)
-        known = rows.narrowed(self.columns) if rows.columns > self.columns else rows
-        data = Set.of(known, self.target)
+        data = Set.of(self._narrowed(rows), self.target)
         loss, penalty = self._losses(data)
         mean = loss / data.weight
-        objective = penalty + mean
         counted = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
         scores = scores if self.target.heads > 1 else scores.astype(np.float64)
         given = scores, self.target.known(rows), counted.astype(np.float64), self.loss
         found = {name: metric(*given) for name, metric in self.target.metrics.items()}
-        return {"rows": len(rows), "objective": objective, "loss": mean, **found}
+        return {"rows": len(rows), "objective": penalty + mean, "loss": mean, **found}
 
     def _losses(self, data: Set) -> tuple[float, float]:
         """The sum of the losses of rows, and the penalty."""
-        weights: npt.NDArray[Any] = np.append(self.weights, np.float32(self.intercept))
-        look = kernels.evaluator(self.loss, self.target.kind, data.weighted)
-        loss, _, _ = look(data.view, view(Span, 0, len(data)), weights, self.parameter)
-        return loss, self.penalty.value(self.weights)
+        heads, stored, span = self._heads, self._stored, view(Span, 0, len(data))
+        found = heads.evaluate(data.view, data.weighted, span, stored, self.parameter)
+        return float(found[0]), self.penalty.value(stored[: -heads.width])
 
     def _arrays(self) -> tuple[Any, model_file.Arrays]:
         """What a model file holds: the intercept, if it is one number, and arrays."""
@@ -156,8 +166,7 @@ class LinearModel:
     def from_file(cls, about: dict[str, Any], arrays: model_file.Arrays) -> "LinearModel":
         """The model that `save` wrote."""
         return cls(
-            _weights_of(about, arrays),
-            about["intercept"],
+            *cls._weights_of(about, arrays),
             target_from(about),
             about["loss"],
             about["index_base"],
@@ -165,8 +174,17 @@ class LinearModel:
             parameter=about.get("parameter", 0.0),
         )
 
+    @staticmethod
+    def _weights_of(about: dict[str, Any], arrays: model_file.Arrays) -> tuple[Any, Any]:
+        """Weights and intercept. A file may have only the weights that are not zero."""
+        if "weights" in arrays:
+            return arrays["weights"], about["intercept"]
+        weights = np.zeros(about["columns"], np.float32)
+        weights[arrays["indices"]] = arrays["values"]
+        return weights, about["intercept"]
+
     def _fitting(self, X: Any) -> Rows:
-        """X as rows, with a word about columns that the model does not have."""
+        """X as rows, with a warning about columns that the model does not have."""
         columns = self.columns
         if not isinstance(X, Rows):
             rows = Rows(X)
@@ -187,11 +205,5 @@ class LinearModel:
             )
         return X
 
-
-def _weights_of(about: dict[str, Any], arrays: model_file.Arrays) -> npt.NDArray[np.float32]:
-    """All weights, of which a file may have only those that are not zero."""
-    if "weights" in arrays:
-        return arrays["weights"]
-    weights = np.zeros(about["columns"], np.float32)
-    weights[arrays["indices"]] = arrays["values"]
-    return weights
+    def _narrowed(self, rows: Rows) -> Rows:
+        return rows.narrowed(self.columns) if rows.columns > self.columns else rows
