@@ -73,8 +73,8 @@ def width_of(rank: int) -> int:
 
 
 @cache
-def learner(width: int, loss: int, weighted: bool, bounded: bool) -> Kernel:  # noqa: PLR0915
-    """A kernel that visits each rating of some blocks once; it returns the sum of their losses.
+def learner(width: int, loss: int, weighted: bool, bounded: bool) -> Kernel:
+    """A kernel that makes a step on each rating of some blocks: the sum of their losses, and 0.
 
     Args:
         width: numbers in a row of factors.
@@ -82,10 +82,20 @@ def learner(width: int, loss: int, weighted: bool, bounded: bool) -> Kernel:  # 
         weighted: whether all shares are 1.
         bounded: whether there is an L1 penalty or a least factor.
     """
+    return _visitor(width, loss, weighted, bounded, True)
+
+
+@cache
+def evaluator(width: int, loss: int) -> Kernel:
+    """A kernel that sums up the losses and the squared errors of the ratings of some blocks."""
+    return _visitor(width, loss, True, False, False)
+
+
+def _visitor(width: int, loss: int, weighted: bool, bounded: bool, learns: bool) -> Kernel:  # noqa: PLR0915
     at_once = width if width <= MOST_AT_ONCE else PART
     ahead = U(max(4, FETCHED // width))
 
-    def learn(ratings: Any, grid: Any, factors: Any, shares: Any, plan: Any) -> Any:  # noqa: PLR0915
+    def visit(ratings: Any, grid: Any, factors: Any, shares: Any, plan: Any) -> Any:  # noqa: PLR0912, PLR0915
         pairs, values, starts, blocks = ratings
         columns, user_height, item_height = grid
         users, user_sides, items, item_sides = factors
@@ -94,7 +104,7 @@ def learner(width: int, loss: int, weighted: bool, bounded: bool) -> Kernel:  # 
         bias_rate = rate * bias_share
         zeros = spread(ZERO, 4)
         bias_decay = spread(bias_rate * bias_l2, 4)
-        sum_of_losses = 0.0
+        losses, squares = 0.0, 0.0
         for block in blocks:
             first_user = U(block) // columns * user_height
             first_item = U(block) % columns * item_height
@@ -127,10 +137,17 @@ def learner(width: int, loss: int, weighted: bool, bounded: bool) -> Kernel:  # 
                 user = first_user + U(pairs[this])
                 item = first_item + U(pairs[this + U(1)])
                 value = values[this // U(2) + U(1)]
+                score = this_dot + (user_sides[U(2) * user] + item_sides[U(2) * item] + mean)
+                losses += factor_value_of(loss, score, value, 0.0)
+                if not learns:
+                    expected, given = np.float64(score), np.float64(value)
+                    if loss == LOGISTIC:  # a probability, of what is 0 or 1
+                        expected, given = 1.0 / (1.0 + np.exp(-expected)), 0.5 * (given + 1.0)
+                    error = expected - given
+                    squares += error * error
+                    continue
                 # The four numbers are: bias and rate of the user, bias and rate of the item
                 side = joined(load(user_sides, U(2) * user, 2), load(item_sides, U(2) * item, 2))
-                score = this_dot + (lane(side, 0) + lane(side, 2) + mean)
-                sum_of_losses += factor_value_of(loss, score, value, 0.0)
                 slope = np.float32(factor_slope_of(loss, score, value, 0.0))
                 rates = odd_lanes(side)
                 slower = min(growth * slope * slope, HALF)
@@ -160,55 +177,11 @@ def learner(width: int, loss: int, weighted: bool, bounded: bool) -> Kernel:  # 
                     store(items, q_place, new_q)
                 store(user_sides, U(2) * user, half(side, 0))
                 store(item_sides, U(2) * item, half(side, 1))
-        return sum_of_losses
-
-    return kernel(types.float64(RATINGS, GRID, FACTORS, SHARES, PLAN))(learn)
-
-
-@cache
-def evaluator(width: int, loss: int) -> Kernel:
-    """A kernel that sums up the losses and the squared errors of the ratings of some blocks."""
-    at_once = width if width <= MOST_AT_ONCE else PART
-    ahead = U(max(4, FETCHED // width))
-
-    def evaluate(ratings: Any, grid: Any, factors: Any, mean: Any) -> Any:
-        pairs, values, starts, blocks = ratings
-        columns, user_height, item_height = grid
-        users, user_sides, items, item_sides = factors
-        losses = 0.0
-        squares = 0.0
-        for block in blocks:
-            first_user = U(block) // columns * user_height
-            first_item = U(block) % columns * item_height
-            begin, end = U(starts[U(block)]), U(starts[U(block) + U(1)])
-            for k in range(begin, end):
-                coming = U(4) * (k + ahead)
-                user = U(width) * (first_user + U(pairs[coming]))
-                item = U(width) * (first_item + U(pairs[coming + U(1)]))
-                for line in range(U(0), U(width), U(LINE)):
-                    prefetch(users, user + line)
-                    prefetch(items, item + line)
-
-                user = first_user + U(pairs[U(4) * k])
-                item = first_item + U(pairs[U(4) * k + U(1)])
-                value = values[U(2) * k + U(1)]
-                dot = ZERO
-                for part in range(U(0), U(width), U(at_once)):
-                    dot += total(
-                        load(users, U(width) * user + part, at_once)
-                        * load(items, U(width) * item + part, at_once)
-                    )
-                score = dot + (user_sides[U(2) * user] + item_sides[U(2) * item] + mean)
-                losses += factor_value_of(loss, score, value, 0.0)
-                expected, given = np.float64(score), np.float64(value)
-                if loss == LOGISTIC:  # a probability, of what is 0 or 1
-                    expected, given = 1.0 / (1.0 + np.exp(-expected)), 0.5 * (given + 1.0)
-                error = expected - given
-                squares += error * error
         return losses, squares
 
-    result = types.UniTuple(types.float64, 2)
-    return kernel(result(RATINGS, GRID, FACTORS, types.float32))(evaluate)
+    sums = types.UniTuple(types.float64, 2)
+    name = "learn-ratings" if learns else "evaluate-ratings"
+    return Kernel(visit, sums(RATINGS, GRID, FACTORS, SHARES, PLAN), name=name)
 
 
 @kernel(

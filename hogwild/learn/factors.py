@@ -382,23 +382,17 @@ class FactorProblem(BlockProblem):
 
     def learn(self, shared: Arrays, task: BlockPair, epoch: int, eta0: float) -> tuple[int, float]:
         """Learns from a task's ratings: how many they are, and the sum of the losses met."""
-        blocks = self._grid.task(*task)
-        starts = shared["train_starts"]
-        loss = self._learner(
-            self._blocks(shared, TRAIN, blocks),
-            self._grid.shape,
-            self._factors(shared),
-            self._shares,
-            self._plan(shared["mean"][0], eta0),
-        )
+        blocks, starts = self._grid.task(*task), shared["train_starts"]
+        loss, _ = self._visit(self._learner, shared, TRAIN, blocks, eta0)
         return int((starts[blocks + 1] - starts[blocks]).sum()), float(loss)
 
-    def _factors(self, shared: Arrays) -> tuple[npt.NDArray[np.float32], ...]:
-        return tuple(shared[name] for name in FACTORS)
-
-    def _blocks(self, shared: Arrays, data: str, blocks: Any) -> tuple[Any, ...]:
+    def _visit(self, kernel: Kernel, shared: Arrays, data: str, blocks: Any, rate: float) -> Any:
         ratings = shared[f"{data}_ratings"]
-        return ratings.view(np.uint16), ratings.view(np.float32), shared[f"{data}_starts"], blocks
+        views = ratings.view(np.uint16), ratings.view(np.float32)
+        factors = tuple(shared[name] for name in FACTORS)
+        plan = self._plan(shared["mean"][0], rate)
+        given = *views, shared[f"{data}_starts"], blocks
+        return kernel(given, self._grid.shape, factors, self._shares, plan)
 
     @cached_property
     def _shares(self) -> tuple[npt.NDArray[np.float32], ...]:
@@ -429,9 +423,7 @@ class FactorProblem(BlockProblem):
     def evaluate(self, shared: Arrays, data: str, part: int) -> npt.NDArray[np.float64]:
         """The sum of the losses of some ratings, and that of their squared errors."""
         blocks = self._grid.task(*divmod(part, BANDS))
-        factors, mean = self._factors(shared), shared["mean"][0]
-        ratings = self._blocks(shared, data, blocks)
-        return np.array(self._evaluator(ratings, self._grid.shape, factors, mean))
+        return np.array(self._visit(self._evaluator, shared, data, blocks, 0.0))
 
 
 NOTHING = np.empty(0, np.float32)
