@@ -276,11 +276,7 @@ class RowProblem(Problem):
 
     @abstractmethod
     def task(
-        self,
-        order: Order,
-        share: Share,
-        writers: int = 1,
-        groups: tuple[int, int] | None = None,
+        self, order: Order, share: Share, writers: int = 1, groups: tuple[int, int] | None = None
     ) -> Task:
         """What a loop works on: the rows of an order, with scratch of its own.
 
