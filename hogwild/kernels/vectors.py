@@ -24,7 +24,7 @@ FUSED = ("contract",)  # a multiplication and an addition may become one instruc
 
 
 class Vector(types.Type):  # type: ignore[misc]
-    """So many float32 numbers."""
+    """`width` float32 numbers."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -144,36 +144,33 @@ def total(typing_context, vector):  # type: ignore[no-untyped-def]
     return types.float32(vector), emit
 
 
+def _of_values(emit: Callable[..., Any]) -> Any:
+    """What emits an operation on values alone, of (builder, values...), as numba calls it."""
+    return lambda context, builder, sig, values: emit(builder, *values)
+
+
 @intrinsic(prefer_literal=True)
 def spread(typing_context, number, width):  # type: ignore[no-untyped-def]
     """A vector of one number again and again."""
     size = width.literal_value
-
-    def emit(context, builder, sig, values):  # type: ignore[no-untyped-def]
-        return _spread(builder, values[0], size)
-
+    emit = _of_values(lambda builder, number, _: _spread(builder, number, size))
     return Vector(size)(types.float32, width), emit
 
 
 @intrinsic(prefer_literal=True)
 def lane(typing_context, vector, place):  # type: ignore[no-untyped-def]
     """One number of a vector."""
-
-    def emit(context, builder, sig, values):  # type: ignore[no-untyped-def]
-        return builder.extract_element(values[0], INT32(place.literal_value))
-
+    at = INT32(place.literal_value)
+    emit = _of_values(lambda builder, vector, _: builder.extract_element(vector, at))
     return types.float32(vector, place), emit
 
 
 @intrinsic
 def joined(typing_context, a, b):  # type: ignore[no-untyped-def]
     """The numbers of `a`, then those of `b`."""
-    size = 2 * a.width
-
-    def emit(context, builder, sig, values):  # type: ignore[no-untyped-def]
-        return _shuffled(builder, values[0], values[1], list(range(size)))
-
-    return Vector(size)(a, b), emit
+    places = list(range(2 * a.width))
+    emit = _of_values(lambda builder, a, b: _shuffled(builder, a, b, places))
+    return Vector(len(places))(a, b), emit
 
 
 @intrinsic(prefer_literal=True)
@@ -181,10 +178,8 @@ def half(typing_context, vector, which):  # type: ignore[no-untyped-def]
     """The first half of a vector (0), or the second (1)."""
     size = vector.width // 2
     first = size * which.literal_value
-
-    def emit(context, builder, sig, values):  # type: ignore[no-untyped-def]
-        return _shuffled(builder, values[0], values[0], list(range(first, first + size)))
-
+    places = list(range(first, first + size))
+    emit = _of_values(lambda builder, vector, _: _shuffled(builder, vector, vector, places))
     return Vector(size)(vector, which), emit
 
 
@@ -192,10 +187,7 @@ def half(typing_context, vector, which):  # type: ignore[no-untyped-def]
 def odd_lanes(typing_context, vector):  # type: ignore[no-untyped-def]
     """b, b, d, d of a, b, c, d."""
     places = [place | 1 for place in range(vector.width)]
-
-    def emit(context, builder, sig, values):  # type: ignore[no-untyped-def]
-        return _shuffled(builder, values[0], values[0], places)
-
+    emit = _of_values(lambda builder, vector: _shuffled(builder, vector, vector, places))
     return vector(vector), emit
 
 
@@ -203,8 +195,4 @@ def odd_lanes(typing_context, vector):  # type: ignore[no-untyped-def]
 def alternate(typing_context, a, b):  # type: ignore[no-untyped-def]
     """The first of `a`, the second of `b`, the third of `a`, ..."""
     places = [place + a.width * (place % 2) for place in range(a.width)]
-
-    def emit(context, builder, sig, values):  # type: ignore[no-untyped-def]
-        return _shuffled(builder, values[0], values[1], places)
-
-    return a(a, b), emit
+    return a(a, b), _of_values(lambda builder, a, b: _shuffled(builder, a, b, places))
