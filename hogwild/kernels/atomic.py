@@ -1,4 +1,4 @@
-"""What several workers may do to one word at once without losing anything."""
+"""Operations on a word that several workers may do at the same time."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,12 +11,12 @@ from numba.core import cgutils
 from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.primitives import U, operation, writable
 
-SLOT = U(8)  # 64-bit words from one worker's counter to the next: a cache line each
+SLOT = U(8)  # 64-bit words between the counters of two workers: a cache line
 LOOKS = 4_000_000  # at a word, about a millisecond, until a worker checks whether to stop
-YIELD = 8192  # looks, some microseconds, after which whoever else wants the core gets it
+YIELD = 8192  # looks, some microseconds, until another thread may have the core
 
 
-# What these operations mean where nobody else is at work
+# The same operations in Python, for one worker
 
 
 def _replace_if(array: Any, index: Any, old: Any, new: Any) -> bool:
@@ -37,7 +37,7 @@ def _write_now(array: Any, index: Any, word: Any) -> None:
 
 
 def _at(emit: Callable[..., Any]) -> Callable[..., Any]:
-    """What emits an operation on one word of an array, of (builder, its address, values...)."""
+    """numba's `emit` for one word of an array, given (builder, address, values...) -> result."""
 
     def emit_at(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array, place, *values = arguments
@@ -71,21 +71,21 @@ def add_to(typing_context, array, index, amount):  # type: ignore[no-untyped-def
 
 @operation(lambda array, index: array[index])
 def read_now(typing_context, array, index):  # type: ignore[no-untyped-def]
-    """The word array[index] now; all that its writer wrote before is seen, too."""
+    """Reads array[index]; all earlier writes of its writer are seen, too."""
     emit = _at(lambda builder, address: builder.load_atomic(address, "acquire", 8))
     return types.int64(array, types.uintp), emit
 
 
 @operation(_write_now)
 def write_now(typing_context, array, index, word):  # type: ignore[no-untyped-def]
-    """Writes array[index]; whoever reads it sees all that was written before."""
+    """Writes array[index]; who reads it sees all earlier writes."""
     emit = _at(lambda builder, address, word: builder.store_atomic(word, address, "release", 8))
     return types.void(array, types.uintp, types.int64), emit
 
 
 @operation(lambda: None)
 def let_others_go(typing_context):  # type: ignore[no-untyped-def]
-    """Gives the core to whoever else wants it (the system's `sched_yield`)."""
+    """Gives the core to another thread that wants it (the system's `sched_yield`)."""
 
     def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         declared = ir.FunctionType(ir.IntType(32), [])
@@ -100,7 +100,7 @@ def let_others_go(typing_context):  # type: ignore[no-untyped-def]
 def look_until(words: Any, place: Any, wanted: Any, looks: Any) -> Any:
     """Looks at a word, at most `looks` times, until it is at least `wanted`; whether it is.
 
-    Others that want the core get it meanwhile.
+    Other threads may have the core meanwhile.
     """
     for look in range(looks):
         if read_now(words, place) >= wanted:
@@ -112,7 +112,7 @@ def look_until(words: Any, place: Any, wanted: Any, looks: Any) -> Any:
 
 @kernel(types.void(writable(types.int64), types.uintp, types.int64))
 def add(words: Any, place: Any, amount: Any) -> None:
-    """Adds to a word, whoever else does."""
+    """Adds to a word."""
     add_to(words, place, amount)
 
 

@@ -1,17 +1,17 @@
-"""Factorization: passes of stochastic gradient descent over blocks of ratings, and their losses.
+"""Factorization: stochastic gradient descent over blocks of ratings, and their losses.
 
 score = mean + b_u + b_i + <p_u, q_i>             g = slope(score, value)
-p_u <- p_u - rate r_u (g q_i + l2 w_u p_u)        and so with p and q, u and i changed about
+p_u <- p_u - rate r_u (g q_i + l2 w_u p_u)        and the same with p and q, u and i exchanged
 b_u <- b_u - rate share r_u (g + bias_l2 w_u b_u)
 r_u <- r_u - growth g^2 r_u^3
 
-r is a row's own rate, 1 at first. Its rule is a step of the differential equation that
-r = 1 / sqrt(1 + 2 growth * sum of g^2) solves: AdaGrad's schedule (Duchi, Hazan, Singer 2011) with
-one sum a row (as in LIBMF: Chin, Zhuang, Juan, Lin 2015), without a root or a division.
-w is 1 where a row's penalty counts once for each of its ratings, else 1 / (number of them).
+r is the rate of a row, at first 1. It changes by a step of the differential equation with
+the solution r = 1 / sqrt(1 + 2 growth * sum of g^2): AdaGrad's schedule (Duchi, Hazan, Singer
+2011) with one sum per row (as in LIBMF: Chin, Zhuang, Juan, Lin 2015), without root or division.
+w is 1 where a row's penalty counts once per rating, else 1 / (number of its ratings).
 
-A row of factors is `width` numbers, its bias and rate are two in an array beside (`sides`). Blocks:
-see learn/blocks.py; a rating is 8 bytes, its rows counted from where its block's rows begin.
+A row of factors has `width` numbers; its bias and rate are in another array (`sides`). For blocks
+see learn/blocks.py. A rating takes 8 bytes; its rows are counted from the first row of its block.
 """
 
 from functools import cache
@@ -41,7 +41,7 @@ from hogwild.learn.losses import FACTOR_LOSSES, factor_slope_of, factor_value_of
 LOGISTIC = list(FACTOR_LOSSES).index("logistic")
 MOST_AT_ONCE = 128  # numbers of a row in registers at once
 PART = 64  # numbers at once of a longer row
-FETCHED = 2048  # numbers of a side's rows that are being fetched into the nearest cache meanwhile
+FETCHED = 2048  # numbers of each side's rows that are prefetched
 HALF = np.float32(0.5)
 ONE = np.float32(1)
 ZERO = np.float32(0)
@@ -50,7 +50,7 @@ FLOATS = readonly(types.float32)
 OUT = writable(types.float32)
 RATINGS = types.Tuple(
     (
-        readonly(types.uint16),  # for each rating four: its user's row, its item's, the value's two
+        readonly(types.uint16),  # four per rating: its user's row, its item's row, two of the value
         FLOATS,  # the same memory: the value is the second of two
         readonly(types.uint64),  # where each block begins, and the last ends
         readonly(types.uint32),  # the blocks to visit, in order
@@ -67,7 +67,7 @@ PLAN = types.UniTuple(types.float32, 8)
 
 
 def width_of(rank: int) -> int:
-    """Numbers that a row of this rank takes: whole cache lines. Those beyond the rank stay 0."""
+    """The numbers of a row: whole cache lines. Those beyond the rank stay 0."""
     unit = LINE if rank <= MOST_AT_ONCE else PART
     return -(-rank // unit) * unit
 
@@ -112,8 +112,8 @@ def _visitor(width: int, loss: int, weighted: bool, bounded: bool, learns: bool)
             if begin == end:
                 continue
             dot, next_dot = ZERO, ZERO
-            # A dot product takes long to come about, so those of the next two ratings are begun
-            # before this one's update: a third of the speed for steps that seldom know a bit less
+            # A dot product has a long latency, so those of the next two ratings start before the
+            # update of this one: a third faster, for steps that seldom miss an update
             for k in range(begin, end + U(2)):
                 coming = U(4) * (k + ahead)
                 user = U(width) * (first_user + U(pairs[coming]))
@@ -200,8 +200,7 @@ def initialise(
 ) -> None:
     """Draws the factors of the ids begin, ..., end - 1, uniformly between two limits.
 
-    They depend on the seed and the id alone, wherever its row lies and whoever draws. `shape` is
-    the width of a row and its rank.
+    They depend only on the seed and the id. `shape` is the width of a row and its rank.
     """
     width, rank = shape
     least, greatest = limits

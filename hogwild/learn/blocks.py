@@ -1,11 +1,10 @@
 """Where the rows of factors lie, and the ratings between them: a grid of blocks.
 
-Users and items are renumbered at random and cut into strips of neighbours. A block is the ratings
-that a strip of users gave to a strip of items: its rows fit into a core's own cache. Bands of
-strips (BANDS each of users and of items) are what workers hold at a time: in each phase of an
-epoch, every band of the users is worked on with another band of the items, so that no two of a
-phase share a row (Gemulla, Nijkamp, Haas, Sismanis, KDD 2011). There are as many bands for any
-number of workers: so the outcome does not depend on it.
+Users and items are renumbered at random and cut into strips. A block is the ratings that a strip
+of users gave to a strip of items: its rows fit into a core's private cache. Workers take bands of
+strips (BANDS each of users and of items). In each phase of an epoch, every band of users is paired
+with another band of items, so no two pairs of a phase share a row (Gemulla, Nijkamp, Haas,
+Sismanis, KDD 2011). The number of bands is fixed, so the result does not depend on the workers.
 """
 
 from typing import Any
@@ -19,12 +18,12 @@ from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.seeds import seed_of
 
 BANDS = 8
-CACHE = 640 << 10  # bytes of rows in a block: a bit more than half of a core's cache
+CACHE = 640 << 10  # bytes of rows in a block: a bit more than half of a core's L2 cache
 MOST_ROWS = 1 << 16  # in a strip: they are counted in 16 bits
-FEWEST_RATINGS = 256  # in a block, on average: with fewer, going from one to the next takes time
-CHUNKS = 64  # that ratings are sorted by, at most
-CHUNK = 1 << 16  # ratings in one, at least
-BEYOND = 256  # ratings: the kernels look ahead, beyond the last
+FEWEST_RATINGS = 256  # in a block, on average: with fewer, switching blocks takes too long
+CHUNKS = 64  # of the ratings, at most, that are sorted separately
+CHUNK = 1 << 16  # ratings in a chunk, at least
+BEYOND = 256  # ratings of padding: the kernels look ahead, beyond the last
 
 
 class Side:
@@ -50,7 +49,7 @@ class Side:
 
     @property
     def size(self) -> int:
-        """Rows that all strips have room for."""
+        """The number of rows that the strips have room for."""
         return self.strips * self.height
 
 
@@ -66,11 +65,11 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Blocks for each strip of users, and the heights of both kinds of strips."""
+        """Blocks per strip of users, and the heights of both kinds of strips."""
         return self.columns, self.users.height, self.items.height
 
     def task(self, user_band: int, item_band: int) -> npt.NDArray[np.uint32]:
-        """The blocks of two bands, to and fro so that neighbours share a strip."""
+        """The blocks of two bands, in a zigzag: neighbors share a strip."""
         rows, columns = self.users.strips // BANDS, self.columns // BANDS
         block = np.empty((rows, columns), np.uint32)
         first = user_band * rows * self.columns + item_band * columns
@@ -80,10 +79,10 @@ class Grid:
 
 
 def _heights(shape: tuple[int, int], ratings: int, row_bytes: int) -> tuple[int, int]:
-    """Rows in a strip of users and in one of items, so that a block's fit into the cache."""
+    """The heights of strips of users and of items, such that a block fits into the cache."""
     wanted = min(MOST_ROWS, max(1, CACHE // (2 * row_bytes)))
     heights = [min(wanted, _even(count)) for count in shape]
-    # What one side leaves of the cache, the other may have
+    # One side may use the cache that the other leaves free
     for side in (0, 1):
         free = CACHE // row_bytes - heights[1 - side]
         heights[side] = min(MOST_ROWS, _even(shape[side]), max(heights[side], free))
@@ -110,10 +109,10 @@ def _even(count: int, strips: int = BANDS) -> int:
 
 
 class Sorting:
-    """Ratings on their way into a grid: `count`, `begin`, `sort`, `mix`.
+    """Sorts ratings into a grid, in four stages: `count`, `begin`, `sort`, `mix`.
 
-    The pieces of each (chunks, or bands to mix) may be done by anyone; `begin` is for one. All work
-    on the arrays that `shared` asks for, whose names begin with `prefix`.
+    Workers share the pieces of a stage (chunks, or bands to mix); one of them does `begin`. The
+    names of the arrays start with `prefix`.
     """
 
     def __init__(
@@ -128,7 +127,7 @@ class Sorting:
         self.chunks = max(1, min(CHUNKS, self.size // CHUNK))
 
     def shared(self) -> Wanted:
-        """The arrays that sorting writes: the ratings, where blocks begin, chunks' counts."""
+        """The arrays that sorting writes: ratings, starts of blocks, counts by chunk and block."""
         blocks = self._grid.blocks
         return {
             f"{self._prefix}_ratings": (self.size + BEYOND, np.uint64),
@@ -146,7 +145,7 @@ class Sorting:
         kernels.count(self._whose, *self._range(chunk), self._grid.columns, counts)
 
     def begin(self, shared: Arrays) -> None:
-        """Makes of the counts where each block begins, and each chunk's ratings in it."""
+        """Turns counts into places: where each block begins, and each chunk's ratings in it."""
         table, starts = self._counts(shared), shared[f"{self._prefix}_starts"]
         np.cumsum(table.sum(axis=0), out=starts[1:])
         before = np.cumsum(table, axis=0) - table
@@ -160,7 +159,7 @@ class Sorting:
         kernels.sort(self._whose, self._values, *chosen, counts, views)
 
     def mix(self, band: int, shared: Arrays) -> None:
-        """Brings the blocks of a band of users into a random order, each within itself."""
+        """Shuffles the ratings within each block of a band of users."""
         each = self._grid.blocks // BANDS
         ratings, starts = (shared[f"{self._prefix}_{name}"] for name in ("ratings", "starts"))
         kernels.mix(ratings, starts, band * each, (band + 1) * each, self._seed)
@@ -169,5 +168,5 @@ class Sorting:
         return self.size * chunk // self.chunks, self.size * (chunk + 1) // self.chunks
 
     def _counts(self, shared: Arrays) -> npt.NDArray[np.uint64]:
-        """A line for each chunk, a column for each block."""
+        """A row for each chunk, a column for each block."""
         return shared[f"{self._prefix}_counts"].reshape(self.chunks, -1)

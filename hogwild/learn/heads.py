@@ -1,4 +1,4 @@
-"""How many scores a row has: one, or one for each of K heads; the kernels and shapes for either."""
+"""The scores of a row, one or K: the kernels, shapes and scratch arrays for either."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from hogwild.steps.sgd import sgd
 from hogwild.steps.step import Step
 
 Weights = npt.NDArray[np.float32]
-TRIED = 16  # heads, at most, that rates are tried with: the rate depends on the rows, above all
+TRIED = 16  # heads, at most, that rates are tried with: the rate depends mostly on the rows
 # K heads at once take as long as K / AT_ONCE one after the other
 AT_ONCE = 8
 

@@ -1,9 +1,9 @@
 """Losses: what a score costs, and the derivative of that by the score.
 
-A loss is two scalar functions, ``value(score, target, parameter)`` and ``slope`` of the same. For
-classes targets are -1 and +1, and z = target * score in the formulas is the margin; for numbers
-they are the numbers themselves, and d = score - target. Add one here and the kernels, the command
-line, the documentation and the tests know it.
+A loss is two scalar functions, ``value(score, target, parameter)`` and ``slope`` with the same
+arguments; kernels compile them in. For classes, targets are -1 and +1, and z = target * score is
+the margin; for numbers, d = score - target. A new entry of ``LOSSES`` is known to the kernels, the
+command line, the documentation and the tests.
 """
 
 import math
@@ -19,14 +19,14 @@ from hogwild.kernels.exponential import exp, log1p
 
 Scalar = Callable[[float, float, float], float]
 
-# Below this margin the exponential loss goes on as its tangent (exp(50) is 5e21): no overflow
+# Below this margin the exponential loss continues as its tangent (exp(50) is 5e21): no overflow
 STEEPEST = -50.0
-# Above this score Poisson's loss goes on as its tangent
+# Above this score the Poisson loss continues as its tangent
 HIGHEST = 30.0
 ROUNDS = 8  # of Newton's method in an implicit step; one that has not ended by then is shorter
-# A product beyond this is not multiplied any more, but its logarithm taken
+# Where a product of factors exceeds this, its logarithm is added to the total
 LARGE = 1e300
-# Below this share of the target the Kullback-Leibler divergence of a score goes on as its tangent
+# Below this share of the target, the Kullback-Leibler divergence continues as its tangent
 FAINTEST = 0.1
 
 # Kinds of targets: one of two classes, numbers, one of several classes, several labels at once
@@ -35,7 +35,7 @@ SIGNS, NUMBERS, COUNTS, CLASSES, LABELS = "signs", "numbers", "counts", "classes
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number that a loss depends on: the option that sets it, and which values it takes."""
+    """The parameter of a loss: the option that sets it, its default and its range."""
 
     option: str
     default: float
@@ -51,17 +51,16 @@ class Loss:
         formula: for the reader.
         value, slope: what a score costs, and the derivative by the score.
         kinds: the kinds of targets that it is for.
-        curvature: how far the slope changes, at most, where the score changes by one; where the
-            slope jumps, which few scores come to at a time, half of the jump.
-        parameter: the number that it depends on, if any.
-        after: of a loss so steep that plain steps overshoot: (score, target, pull) -> the score u
+        curvature: the largest change of the slope where the score changes by one. Where the slope
+            jumps, half of the jump: few scores are at the jump at a time.
+        parameter: the parameter, if any.
+        after: for a loss so steep that plain steps overshoot: (score, target, pull) -> the score u
             after an implicit step, u = score - pull * slope(u).
-        probability: of scores, the probability of the class +1, if it gives one.
-        mean: of scores, the expected value of the target, where that is not the score.
-        for_many: value and slope for many scores at once, of which LLVM makes vector instructions;
-            None where it does so of the others.
-        add: adds a value to a sum that is kept as two numbers, ``total + log(product)``: of values
-            that are logarithms, one logarithm is then taken for hundreds of them.
+        probability: scores -> probabilities of the class +1, if the loss gives any.
+        mean: scores -> expected values of the target, where that is not the score.
+        for_many: value and slope that LLVM can vectorize, where it cannot vectorize the others.
+        add: adds a value to a sum kept as two numbers, ``total + log(product)``: hundreds of
+            logarithms become one.
     """
 
     formula: str
@@ -83,17 +82,17 @@ class Loss:
 
     @property
     def default(self) -> float:
-        """The value of the parameter where none is given; 0 where there is none."""
+        """The default of the parameter; 0 where there is none."""
         return self.parameter.default if self.parameter else 0.0
 
     @property
     def of_heads(self) -> tuple[Scalar, Scalar]:
-        """Value and slope, where a row has several scores."""
+        """Value and slope for rows with several scores."""
         return self.for_many or (self.value, self.slope)
 
 
 def _logistic(exp_of: Any, log1p_of: Any) -> tuple[Scalar, Scalar]:
-    """Value and slope, made of these functions."""
+    """Value and slope, given exp and log1p."""
 
     def logistic(score: float, target: float, parameter: float) -> Any:
         margin = target * score
@@ -109,7 +108,7 @@ def _logistic(exp_of: Any, log1p_of: Any) -> tuple[Scalar, Scalar]:
 
 
 def add_logistic(sums: Any, score: float, target: float, parameter: float) -> Any:
-    # Of a value below 1e-16 nothing is left: each row adds an absolute error of at most 1e-16
+    # A value below 1e-16 is lost: each row adds an absolute error of at most 1e-16
     total, product = sums
     margin = target * score
     total += max(0.0, -margin)
@@ -126,16 +125,16 @@ def modified_huber(score: float, target: float, parameter: float) -> float:
 
 def exponential(score: float, target: float, parameter: float) -> float:
     margin = target * score
-    bent = max(margin, STEEPEST)
-    return math.exp(-bent) * (1.0 + (bent - margin))
+    clipped = max(margin, STEEPEST)
+    return math.exp(-clipped) * (1.0 + (clipped - margin))
 
 
 def divergence(score: float, target: float, parameter: float) -> float:
     if target <= 0.0:
         return score - target
-    bent = max(score, FAINTEST * target)
-    tangent = (1.0 - target / bent) * (score - bent)
-    return target * math.log(target / bent) - target + bent + tangent
+    clipped = max(score, FAINTEST * target)
+    tangent = (1.0 - target / clipped) * (score - clipped)
+    return target * math.log(target / clipped) - target + clipped + tangent
 
 
 def huber(score: float, target: float, parameter: float) -> float:
@@ -149,12 +148,12 @@ def epsilon_insensitive_slope(score: float, target: float, parameter: float) -> 
 
 
 def poisson(score: float, target: float, parameter: float) -> float:
-    bent = min(score, HIGHEST)
-    return math.exp(bent) * (1.0 + (score - bent)) - target * score
+    clipped = min(score, HIGHEST)
+    return math.exp(clipped) * (1.0 + (score - clipped)) - target * score
 
 
 def poisson_after(score: float, target: float, pull: float) -> float:
-    # Newton's method for u = score - pull * (exp(u) - target), begun above u, where it stays
+    # Newton's method for u = score - pull * (exp(u) - target); it starts above u and stays there
     after = score
     if math.exp(min(score, HIGHEST)) < target:
         after = min(math.log(target), score + pull * target)
@@ -225,7 +224,7 @@ LOSSES: dict[str, Loss] = {
     "perceptron": Loss(
         "max(0, -z)",
         lambda score, target, _: max(0.0, -target * score),
-        # At zero too, where all scores start: else nothing would ever be learned
+        # At zero, too: all scores start there, and training must get going
         lambda score, target, _: -target if target * score <= 0.0 else 0.0,
         curvature=0.5,
     ),
@@ -267,7 +266,7 @@ LOSSES: dict[str, Loss] = {
     ),
 }
 
-# Factorization learns values, not signs (logistic: -1 or 1, made of the values 0 and 1)
+# Factorization learns values, not signs (logistic: -1 and 1 stand for the values 0 and 1)
 FACTOR_LOSSES: dict[str, Loss] = {
     name: LOSSES[name] for name in ("squared", "absolute", "logistic")
 }
@@ -307,7 +306,7 @@ def names_for(kind: str) -> list[str]:
 
 
 def factor_code(name: str) -> int:
-    """The number by which the kernels of factorization know a loss."""
+    """The number of a loss in the kernels of factorization."""
     return list(FACTOR_LOSSES).index(name)
 
 

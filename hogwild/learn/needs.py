@@ -119,7 +119,10 @@ NEEDS = (
     ),
     Need("quantile", _given("quantile"), _has_parameter("quantile"), "the loss quantile"),
     Need(
-        "class_weight", _given("class_weight"), _has_classes, "a task with classes: svm or logistic"
+        "class_weight",
+        _given("class_weight"),
+        _has_classes,
+        "a task with classes: svm or logistic",
     ),
     Need(
         "biases",

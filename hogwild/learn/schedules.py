@@ -1,10 +1,9 @@
 """Schedules: how long step t is, and the share of the weights that the L2 penalty leaves.
 
-A step at rate r leaves exp(-r * l2) of every weight. Applied to each weight at each step this would
-be dense work. So weights are stored divided by ``scale``, a pure function of the step count that
-every worker computes for itself (after Shalev-Shwartz et al., "Pegasos", 2007, and Bottou's svmsgd,
-who keep it in a variable). Steps count from 1; `since` is the step at which the weights were last
-stored whole (scale = 1).
+A step at rate r leaves exp(-r * l2) of every weight. Doing that to all weights at each step would
+be dense work. So weights are stored divided by ``scale``, a function of the step count that every
+worker computes for itself (after Shalev-Shwartz et al., "Pegasos", 2007, and Bottou's svmsgd, who
+keep it in a variable). Steps count from 1. At the step `since`, the scale was last set to 1.
 """
 
 import math
@@ -21,8 +20,8 @@ Rate = Callable[[Any, float], float]  # of a plan, at step t
 class Schedule:
     """A schedule: its formula, its rate, the scale of the weights, and whether epochs change it.
 
-    `stored_rate` is the rate over the scale, by which stored weights change: in closed form, since
-    a division would be waited for in every step.
+    `stored_rate` is rate / scale, by which stored weights change, in closed form: every step would
+    wait for the division.
     """
 
     formula: str
@@ -73,8 +72,8 @@ SCHEDULES: dict[str, Schedule] = {
 
 @dataclass(frozen=True)
 class EpochSchedule:
-    """A schedule of factorization: its formula, what eta0 is multiplied by in an epoch (they count
-    from 1), and whether each row has a rate of its own besides, that goes down with its steps."""
+    """A schedule of factorization: its formula, the factor of eta0 in an epoch (counted from 1),
+    and whether each row also has a rate that decreases with its steps."""
 
     formula: str
     factor: Callable[[int, float], float]

@@ -14,22 +14,22 @@ from hogwild.errors import DataError, OptionError
 from hogwild.kernels.views import RowView, view
 from hogwild.learn.targets import Target
 
-Doubles = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Set:
-    """Rows as kernels take them, whether they have weights, and the sum of these."""
+    """Rows as kernels take them, whether they have weights, and the sum of the weights."""
 
     view: RowView
     weighted: bool
     weight: float
 
     @classmethod
-    def of(cls, rows: Rows, target: Target, factors: Doubles | None = None) -> "Set":
-        """The rows with their targets; `factors` are multiplied into their weights.
+    def of(
+        cls, rows: Rows, target: Target, factors: npt.NDArray[np.float64] | None = None
+    ) -> "Set":
+        """The rows with their targets; their weights are multiplied by `factors`.
 
-        Weights are scaled to a mean of 1: a mean over the rows is then a weighted one.
+        Weights are scaled to a mean of 1: a weighted sum over the number of rows is a mean.
         """
         targets = target.of(rows)
         given = rows.sample_weight
@@ -53,41 +53,59 @@ class Set:
 
 
 def hold_out(rows: Rows, target: Target, share: float, seed: int) -> tuple[Rows, Rows]:
-    """The rows to learn from, and a random share of each class held out; nothing is copied."""
+    """The rows to learn from, and a random share of each class to hold out; no copies."""
     learned, judged = held_out(len(rows), share, seed, strata(rows, target), rows.name)
     return rows.part(learned), rows.part(judged)
 
 
 def strata(rows: Rows, target: Target) -> npt.NDArray[Any] | None:
-    """The labels among which rows are to be held out evenly, where they are one of a few each."""
+    """The labels to stratify by, where each row has one of a few."""
     return rows.y if target.labels and isinstance(rows.y, np.ndarray) else None
 
 
-def class_weights(config: Config, rows: Rows, target: Target) -> Doubles | None:
-    """For each row, the weight of its class, where classes have weights.
-
-    Of several labels the mean weight counts; a row without any has the weight 1.
-    """
-    wanted, labels = config.class_weight, target.labels
+def class_weights(config: Config, rows: Rows, target: Target) -> npt.NDArray[np.float64] | None:
+    """For each row, the weight of its class, where classes have weights."""
+    wanted = config.class_weight
     if wanted is None:
         return None
-    sets = rows.y if isinstance(rows.y, LabelSets) else None
-    numbers = (
-        rows.classes(labels).astype(np.intp) if sets is None else sets.numbered(labels, rows.name)
-    )
+    assert rows.y is not None
+    if isinstance(rows.y, LabelSets):
+        return _label_weights(wanted, rows, rows.y, target)
+    if wanted == "balanced":
+        sizes = _sizes(rows, target)
+        by_label = {
+            label: sizes.sum() / (len(sizes) * size) if size else 0.0
+            for label, size in zip(target.labels, sizes, strict=True)
+        }
+    else:
+        by_label = _given(wanted, target.labels)
+    factors = np.ones(len(rows))
+    for label, factor in by_label.items():
+        factors[rows.y == label] = factor
+    return factors
+
+
+def _label_weights(
+    wanted: Any, rows: Rows, sets: LabelSets, target: Target
+) -> npt.NDArray[np.float64]:
+    """For each row, the mean weight of its labels; 1 where it has none."""
+    numbers = sets.numbered(target.labels, rows.name)
     if wanted == "balanced":
         weights = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
-        sizes = np.bincount(numbers, weights if sets is None else weights[sets.rows], len(labels))
-        total, unused = sizes.sum(), np.zeros(len(sizes))
-        of_label: Doubles = np.divide(total, len(sizes) * sizes, out=unused, where=sizes > 0)
+        sizes = np.bincount(numbers, weights[sets.rows], len(target.labels))
+        of_label = sizes.sum() / (len(sizes) * np.maximum(sizes, np.finfo(float).tiny))
     else:
-        given = _given(wanted, labels)
-        of_label = np.array([given.get(label, 1.0) for label in labels])
-    if sets is None:
-        return np.take(of_label, numbers)
+        given = _given(wanted, target.labels)
+        of_label = np.array([given.get(label, 1.0) for label in target.labels])
     counts = np.bincount(sets.rows, minlength=len(rows))
     sums = np.bincount(sets.rows, of_label[numbers], len(rows))
     return np.where(counts > 0, sums / np.maximum(counts, 1), 1.0)
+
+
+def _sizes(rows: Rows, target: Target) -> npt.NDArray[np.float64]:
+    """The sum of the weights of each class."""
+    weights = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
+    return np.array([weights[rows.y == label].sum(dtype=np.float64) for label in target.labels])
 
 
 def _given(wanted: Any, labels: tuple[Any, ...]) -> dict[Any, float]:

@@ -1,4 +1,4 @@
-"""What labels are to a model: how they become numbers, and what scores say of them."""
+"""Kinds of targets: how labels become numbers, and scores become predictions."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -26,7 +26,7 @@ class Target(ABC):
         kind: its name in model files, losses and kernels.
         heads: the number of scores of a row.
         labels: the possible targets of a row, where they are classes or labels.
-        summary: what the summary of the data says of it, before the loss.
+        summary: its part of the summary of the data.
         shown: the numbers that are shown after every epoch, without the data's name.
         metrics: functions of scores, targets, sample weights and the loss.
     """
@@ -47,19 +47,19 @@ class Target(ABC):
         return self.of(rows).astype(np.float64)
 
     def measured(self, *errors: float) -> dict[str, float]:
-        """The numbers that are shown, given the means of the two errors that kernels sum up."""
+        """The numbers to show, given the means of the two errors that kernels sum up."""
         return {shown.key: error for shown, error in zip(self.shown, errors, strict=False)}
 
     @abstractmethod
     def predicted(self, scores: npt.NDArray[Any], loss: str) -> npt.NDArray[Any]:
-        """The predictions that scores stand for, as labels or numbers."""
+        """The predictions for scores, as labels or numbers."""
 
     def chosen(self, scores: npt.NDArray[Any]) -> list[tuple[int, ...]]:
         """For each row, the numbers of the labels that are predicted."""
         raise NotImplementedError(f"{self.kind} are not labels")
 
     def about(self) -> dict[str, Any]:
-        """What a model file says of it."""
+        """Its part of a model file."""
         labels = {"labels": list(self.labels)} if self.labels else {}
         return {"target": self.kind} | labels
 
@@ -88,7 +88,7 @@ class TwoClasses(Target):
 
 
 class Classes(Target):
-    """One of several labels: its number."""
+    """One of several labels; the target is its number."""
 
     kind = CLASSES
     shown: tuple[Shown, ...] = (Shown("error", "err", "percent"),)
@@ -118,7 +118,7 @@ class Classes(Target):
 
 
 class SeveralLabels(Classes):
-    """Any number of labels a row: a bit for each."""
+    """Any number of labels per row; the target has a bit for each."""
 
     kind = LABELS
     shown = (Shown("hamming_loss", "Hamming", "percent"), Shown("subset", "any err", "percent"))
@@ -129,7 +129,7 @@ class SeveralLabels(Classes):
         self.heads = len(self.labels)
         self.summary = f"{self.heads:,} labels, "
         if not self.labels:
-            raise DataError("no row has a label; training needs one at least")
+            raise DataError("no row has a label; training needs at least one")
 
     def of(self, rows: Rows) -> npt.NDArray[np.float32]:
         """Bitmaps of the labels, 32 to a number; other labels are refused."""
@@ -156,7 +156,7 @@ class SeveralLabels(Classes):
 
 
 class Numbers(Target):
-    """A number, which the score is to come near."""
+    """A number, which the score should come close to."""
 
     kind = NUMBERS
     shown = (Shown("rmse", "RMSE", ".4g"),)
@@ -177,7 +177,7 @@ class Numbers(Target):
 
 
 class Counts(Numbers):
-    """A number that is not negative: how often something happens."""
+    """A number that is not negative, such as a count."""
 
     kind = COUNTS
 
@@ -194,7 +194,7 @@ class Counts(Numbers):
 
 
 def _sets(rows: Rows) -> LabelSets:
-    """The labels of rows; single ones are sets of one."""
+    """The labels of rows; a single label is a set of one."""
     if rows.y is None:
         raise DataError(f"{rows.name} has no labels")
     if isinstance(rows.y, LabelSets):

@@ -33,7 +33,7 @@ from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.parallel.team import Control
 from hogwild.steps.step import Step
 
-PATIENCE = 200  # looks at a lock before others get the core, and all locks that are held are let go
+PATIENCE = 200  # looks at a lock before all locks are released and others get the core
 
 
 class Others(NamedTuple):
@@ -51,7 +51,7 @@ register(Others, WORDS, types.int64, WORDS, WORDS, WORDS)
 
 @inline
 def lock(locks: Any, place: Any, me: Any) -> Any:
-    """Takes a lock, or has it already; False where another keeps it for long."""
+    """Takes a lock, unless this worker has it; False where another worker keeps it for long."""
     for _ in range(PATIENCE):
         if replace_if(locks, place, 0, me):
             return True
@@ -127,7 +127,7 @@ def pass_on(others: Any) -> None:
 
 @kernel(types.void(type_of(Others)))
 def leave_turn(others: Any) -> None:
-    """Takes part no longer: waits for the last turn, and passes it on for good."""
+    """Waits for the last turn of this worker, and passes it on for good."""
     if await_turn(others):
         others.at_work[U(others.me) * SLOT] = 0
         pass_on(others)
@@ -176,7 +176,7 @@ def _loop(step: Step, locks: bool) -> Kernel:
 
 
 class ExcludingWorker(RowWorker):
-    """A worker that may have to wait for others in the middle of its work."""
+    """A worker that may have to wait for others while it works."""
 
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
         super().__init__(problem, shared, control, rank)
@@ -185,7 +185,7 @@ class ExcludingWorker(RowWorker):
         self._others = view(Others, shared["excluding"], rank, at_work, stop, waited)
 
     def _view(self, weights: Any) -> Any:
-        """The intercept, too, is written where it lies: updates exclude each other."""
+        """Weights as a step sees them. Updates exclude each other: the intercept needs no copy."""
         bias = weights[-self._problem.width :]
         return view(Stored, weights, weights, bias, bias, self._shared["row_state"])
 

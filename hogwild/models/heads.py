@@ -20,10 +20,10 @@ class HeadsModel(LinearModel):
     """A trained linear model with several heads.
 
     Attributes:
-        weights: float32, heads x columns: a view of what kernels read.
+        weights: float32, heads x columns.
         intercept: a float32 for each head.
         labels: the label of each head.
-        The others are those of `LinearModel`.
+        The other attributes are those of `LinearModel`.
     """
 
     kind = "heads"
@@ -50,18 +50,19 @@ class HeadsModel(LinearModel):
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
         """The scores, rows x heads. X as for `hogwild.Rows`."""
-        rows, heads = self._narrowed(self._fitting(X)), self._heads
+        given, heads = self._fitting(X), self._heads
+        rows = given.narrowed(self.columns) if given.columns > self.columns else given
         out = np.empty((len(rows), heads.count), np.float32)
         arrays = rows.begins, rows.ends, rows.indices, rows.values, out[:0].reshape(-1)
-        given = view(RowView, *arrays), view(Span, 0, len(rows)), self._stored
+        seen = view(RowView, *arrays), view(Span, 0, len(rows)), self._stored
         write = heads_scores(register_of(heads.width))
-        write(*given, heads.shape(False), heads.scratch(), out.reshape(-1))
+        write(*seen, heads.shape(False), heads.scratch(), out.reshape(-1))
         return out
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """The probability of each class or label, for losses that give one.
 
-        Of classes each against the rest, they are scaled to a sum of 1; labels are independent.
+        One-vs-rest probabilities of classes are scaled to a sum of 1; labels are independent.
         """
         odds = self._check_odds()
         scores = self.decision_function(X)
@@ -72,7 +73,7 @@ class HeadsModel(LinearModel):
         return found
 
     def _arrays(self) -> tuple[Any, model_file.Arrays]:
-        """What a model file holds of the weights."""
+        """The arrays of a model file."""
         flat = np.ascontiguousarray(self.weights.T).reshape(-1)
         return None, {"weights": flat, "intercepts": np.ascontiguousarray(self.intercept)}
 

@@ -1,4 +1,4 @@
-"""A trained linear model: what it says of new rows, and how good that is."""
+"""A trained linear model: predictions for new rows, and their quality."""
 
 import warnings
 from typing import Any
@@ -18,7 +18,7 @@ from hogwild.learn.sets import Set
 from hogwild.learn.targets import Target, TwoClasses, target_from
 from hogwild.paths import PathLike
 
-SPARSE = 2  # times as many weights as are not zero, and a file has their columns beside them
+SPARSE = 2  # times as many weights as non-zero ones: files with more zeros are sparse
 
 
 class LinearModel:
@@ -27,9 +27,8 @@ class LinearModel:
     Attributes:
         weights: one float32 per column.
         intercept: a float; 0 if none was learned.
-        target: what scores mean.
-        labels: the negative and the positive label, as they stood in the training data; empty for
-            a regression.
+        target: the kind of target.
+        labels: the negative and the positive label, as in the training data; empty for regression.
         loss: the name of the loss it was trained for.
         index_base: the number that the training file gave to the first column: 0, 1, or None where
             there was no text file.
@@ -76,7 +75,7 @@ class LinearModel:
 
     @property
     def labels(self) -> tuple[Any, ...]:
-        """The labels, where the target is one of a few."""
+        """The labels; empty for regression."""
         return self.target.labels
 
     @property
@@ -99,7 +98,7 @@ class LinearModel:
         return out
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The label of each row, as the labels stood in the training data; or its number."""
+        """The predicted label of each row, as in the training data; for regression the number."""
         return self.target.predicted(self.decision_function(X), self.loss)
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
@@ -123,14 +122,16 @@ class LinearModel:
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to evaluate on")
         scores = self.decision_function(rows)
-        data = Set.of(self._narrowed(rows), self.target)
+        known = rows.narrowed(self.columns) if rows.columns > self.columns else rows
+        data = Set.of(known, self.target)
         loss, penalty = self._losses(data)
         mean = loss / data.weight
+        objective = penalty + mean
         counted = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
         scores = scores if self.target.heads > 1 else scores.astype(np.float64)
         given = scores, self.target.known(rows), counted.astype(np.float64), self.loss
         found = {name: metric(*given) for name, metric in self.target.metrics.items()}
-        return {"rows": len(rows), "objective": penalty + mean, "loss": mean, **found}
+        return {"rows": len(rows), "objective": objective, "loss": mean, **found}
 
     def _losses(self, data: Set) -> tuple[float, float]:
         """The sum of the losses of rows, and the penalty."""
@@ -139,7 +140,7 @@ class LinearModel:
         return float(found[0]), self.penalty.value(stored[: -heads.width])
 
     def _arrays(self) -> tuple[Any, model_file.Arrays]:
-        """What a model file holds: the intercept, if it is one number, and arrays."""
+        """The intercept, if it is one number, and the arrays of a model file."""
         nonzero = np.flatnonzero(self.weights.view(np.uint32))
         if SPARSE * len(nonzero) >= len(self.weights):
             return self.intercept, {"weights": self.weights}
@@ -204,6 +205,3 @@ class LinearModel:
                 stacklevel=3,
             )
         return X
-
-    def _narrowed(self, rows: Rows) -> Rows:
-        return rows.narrowed(self.columns) if rows.columns > self.columns else rows
