@@ -36,9 +36,8 @@ from hogwild.kernels.vectors import (
     store,
     total,
 )
-from hogwild.learn.losses import FACTOR_LOSSES, factor_slope_of, factor_value_of
+from hogwild.learn.losses import factor_slope_of, factor_value_of, rating_error
 
-LOGISTIC = list(FACTOR_LOSSES).index("logistic")
 MOST_AT_ONCE = 128  # numbers of a row in registers at once
 PART = 64  # numbers at once of a longer row
 FETCHED = 2048  # numbers of each side's rows that are prefetched
@@ -95,7 +94,7 @@ def _visitor(width: int, loss: int, weighted: bool, bounded: bool, learns: bool)
     at_once = width if width <= MOST_AT_ONCE else PART
     ahead = U(max(4, FETCHED // width))
 
-    def visit(ratings: Any, grid: Any, factors: Any, shares: Any, plan: Any) -> Any:  # noqa: PLR0912, PLR0915
+    def visit(ratings: Any, grid: Any, factors: Any, shares: Any, plan: Any) -> Any:  # noqa: PLR0915
         pairs, values, starts, blocks = ratings
         columns, user_height, item_height = grid
         users, user_sides, items, item_sides = factors
@@ -140,10 +139,7 @@ def _visitor(width: int, loss: int, weighted: bool, bounded: bool, learns: bool)
                 score = this_dot + (user_sides[U(2) * user] + item_sides[U(2) * item] + mean)
                 losses += factor_value_of(loss, score, value, 0.0)
                 if not learns:
-                    expected, given = np.float64(score), np.float64(value)
-                    if loss == LOGISTIC:  # a probability, of what is 0 or 1
-                        expected, given = 1.0 / (1.0 + np.exp(-expected)), 0.5 * (given + 1.0)
-                    error = expected - given
+                    error = rating_error(loss, score, value)
                     squares += error * error
                     continue
                 # The four numbers are: bias and rate of the user, bias and rate of the item

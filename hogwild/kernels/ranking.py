@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 from hogwild.kernels.compile import always_inline, inline, kernel
 from hogwild.kernels.ids import UNKNOWN
 from hogwild.kernels.primitives import LINE, U, prefetch, readonly, trailing_zeros, writable
-from hogwild.learn.losses import factor_value_of
+from hogwild.learn.losses import factor_value_of, rating_error
 
 PANEL = 64  # items in a panel: the bits of a word
 STEP = 4  # dimensions that are added at once; vectors are padded with zeros to a multiple
@@ -72,20 +72,19 @@ def _inner(P: Any, p: Any, Q: Any, q: Any, rank: Any) -> Any:
     return total
 
 
-@kernel(types.UniTuple(types.float64, 3)(types.int64, types.boolean, FLOATS, FLOATS), fast=False)
-def measure(loss: Any, logistic: Any, scores: Any, values: Any) -> Any:
+@kernel(types.UniTuple(types.float64, 3)(types.int64, FLOATS, FLOATS), fast=False)
+def measure(loss: Any, scores: Any, values: Any) -> Any:
     """The sums of the losses, of the squared errors, and of the absolute errors.
 
     With the logistic loss, values are -1 and 1, and errors are those of probabilities.
     """
     losses, squares, sizes = 0.0, 0.0, 0.0
     for k in range(U(0), U(scores.size)):
-        expected, given = np.float64(scores[k]), np.float64(values[k])
-        losses += factor_value_of(loss, expected, given, 0.0)
-        if logistic:
-            expected, given = 1.0 / (1.0 + np.exp(-expected)), 0.5 * (given + 1.0)
-        squares += (expected - given) ** 2
-        sizes += abs(expected - given)
+        score, value = np.float64(scores[k]), np.float64(values[k])
+        losses += factor_value_of(loss, score, value, 0.0)
+        error = rating_error(loss, score, value)
+        squares += error * error
+        sizes += abs(error)
     return losses, squares, sizes
 
 

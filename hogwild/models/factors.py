@@ -345,15 +345,14 @@ class FactorModel:
         return targets_of(array, self.loss, name)
 
     def _errors(self, scores: Floats, given: Floats) -> dict[str, Any]:
-        logistic = self.loss == "logistic"
-        sums = kernels.measure(factor_code(self.loss), logistic, scores, given)
+        sums = kernels.measure(factor_code(self.loss), scores, given)
         loss, square, size = (total / len(given) for total in sums)
         found: dict[str, Any] = {
             "objective": loss + float(self.about.get("penalty", 0.0)),
             "rmse": square**0.5,
             "mae": size,
         }
-        if logistic:
+        if self.loss == "logistic":
             exact = scores.astype(np.float64), given.astype(np.float64), np.ones(len(given))
             found |= {"log_loss": log_loss(*exact, self.loss), "auc": auc(*exact, self.loss)}
         return found
