@@ -1,4 +1,4 @@
-"""The solvers of linear models, and which one is used."""
+"""Which solver learns a linear model: the first that is for the options."""
 
 from hogwild.config import Config
 from hogwild.errors import OptionError
@@ -10,7 +10,7 @@ SOLVERS: dict[str, type[Solver]] = {"sgd": Sgd, "ftrl": Ftrl}
 
 
 def solver_for(config: Config, traits: Traits) -> Solver:
-    """The solver for the penalty: with L1 one that makes weights exactly zero."""
+    """The solver that the penalty calls for: steps along a gradient make no weight zero."""
     if config.zeroes and traits.heads.count > 1:
         raise OptionError(
             "l1: it needs one score a row, of two classes or of numbers; leave it out, or train "

@@ -1,6 +1,7 @@
 """Kinds of targets: how labels become numbers, and scores become predictions."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -223,9 +224,8 @@ def target_for(config: Config, rows: Rows, labels: Labels | None) -> Target:
 
 def target_from(about: dict[str, Any]) -> Target:
     """The target that a model file names; in the first release there were only two classes."""
-    kind = about.get("target", SIGNS)
-    if kind in (NUMBERS, COUNTS):
-        return Counts() if kind == COUNTS else Numbers()
-    of_labels: dict[str, Any] = {SIGNS: TwoClasses, CLASSES: Classes, LABELS: SeveralLabels}
-    made: Target = of_labels[kind](tuple(about["labels"]))
-    return made
+    kinds: dict[str, Callable[..., Target]] = {
+        kind.kind: kind for kind in (TwoClasses, Classes, SeveralLabels, Numbers, Counts)
+    }
+    labels = (tuple(about["labels"]),) if "labels" in about else ()
+    return kinds[about.get("target", SIGNS)](*labels)
