@@ -396,7 +396,7 @@ def test_a_state_of_other_sizes_is_refused(ratings, rank, size):
     state = train(ratings, epochs=1).state
     if size != len(ratings):
         ratings = Ratings(ratings.users[:100], ratings.items[:100], ratings.values[:100])
-    with pytest.raises(hogwild.DataError, match="give the same users, items and rank"):
+    with pytest.raises(hogwild.DataError, match="Use the same users, items and rank"):
         train(ratings, rank=rank, start=state)
 
 
