@@ -437,7 +437,7 @@ def test_with_a_start_any_number_of_workers_makes_the_same_bytes(ratings, backen
 def test_a_model_of_another_rank_or_loss_is_refused(ratings):
     model = train(ratings, epochs=1).model
     for options in ({"rank": 9}, {"loss": "absolute"}):
-        with pytest.raises(hogwild.DataError, match=r"rank 8 and for the loss squared"):
+        with pytest.raises(hogwild.DataError, match=r"rank 8 and the loss squared"):
             train(ratings, start=model, **options)
 
 
