@@ -234,9 +234,11 @@ def test_a_run_is_the_twins_steps_in_the_order_of_the_blocks(schedule, weighted,
     result = train(ratings, **options)
     (problem, shared), tasks = calls[0], calls[1:]
     sides = []
-    for name, beside, side in problem._sides():
-        rows = shared[name].reshape(side.size, -1)[:, :5].astype(float)
-        sides.append(reference.Side(rows, *shared[beside].astype(float).reshape(-1, 2).T.copy()))
+    for side in problem._sides:
+        rows = shared[side.factors].reshape(side.size, -1)[:, :5].astype(float)
+        sides.append(
+            reference.Side(rows, *shared[side.beside].astype(float).reshape(-1, 2).T.copy())
+        )
     shares = None if weighted else [1 / np.fmax(n, 1.0) for n in problem._row_counts]
     columns, user_height, item_height = problem._grid.shape
     starts, memory = shared["train_starts"].astype(int), shared["train_ratings"]
@@ -254,7 +256,7 @@ def test_a_run_is_the_twins_steps_in_the_order_of_the_blocks(schedule, weighted,
     expected = [factor * 0.05 for factor in FACTORS_OF_TWO_EPOCHS[schedule]]
     assert [tasks[0][1], tasks[-1][1]] == pytest.approx(expected)
     ours = (ratings.users, "user"), (ratings.items, "item")
-    for (_, _, side), twin, (codes, kind) in zip(problem._sides(), sides, ours, strict=True):
+    for side, twin, (codes, kind) in zip(problem._sides, sides, ours, strict=True):
         rows, rated = side.rows[:-1], np.isin(np.arange(side.count - 1), codes)
         twin.factors[rows[~rated]] = 0  # what was drawn for whoever has no rating says nothing
         mine = getattr(result.model, f"{kind}_factors"), getattr(result.model, f"{kind}_biases")
@@ -394,7 +396,7 @@ def test_a_state_of_other_sizes_is_refused(ratings, rank, size):
     state = train(ratings, epochs=1).state
     if size != len(ratings):
         ratings = Ratings(ratings.users[:100], ratings.items[:100], ratings.values[:100])
-    with pytest.raises(hogwild.DataError, match="give the same users, items and rank"):
+    with pytest.raises(hogwild.DataError, match="Use the same users, items and rank"):
         train(ratings, rank=rank, start=state)
 
 
@@ -435,7 +437,7 @@ def test_with_a_start_any_number_of_workers_makes_the_same_bytes(ratings, backen
 def test_a_model_of_another_rank_or_loss_is_refused(ratings):
     model = train(ratings, epochs=1).model
     for options in ({"rank": 9}, {"loss": "absolute"}):
-        with pytest.raises(hogwild.DataError, match=r"rank 8 and for the loss squared"):
+        with pytest.raises(hogwild.DataError, match=r"rank 8 and the loss squared"):
             train(ratings, start=model, **options)
 
 

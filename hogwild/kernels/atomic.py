@@ -1,5 +1,6 @@
-"""What several workers may do to one word at once without losing anything."""
+"""Operations on a word that several workers may do at the same time."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,12 @@ from numba.core import cgutils
 from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.primitives import U, operation, writable
 
-SLOT = U(8)  # 64-bit words from one worker's counter to the next: a cache line each
-LOOKS = 4_000_000  # at a word, a millisecond or so, before others are looked after
-YIELD = 8192  # looks, some microseconds, after which whoever else wants the core gets it
+SLOT = U(8)  # 64-bit words between the counters of two workers: a cache line
+LOOKS = 4_000_000  # at a word, about a millisecond, until a worker checks whether to stop
+YIELD = 8192  # looks, some microseconds, until another thread may have the core
 
 
-# What these operations mean where nobody else is at work
+# The same operations in Python, for one worker
 
 
 def _replace_if(array: Any, index: Any, old: Any, new: Any) -> bool:
@@ -35,58 +36,56 @@ def _write_now(array: Any, index: Any, word: Any) -> None:
     array[index] = word
 
 
+def _at(emit: Callable[..., Any]) -> Callable[..., Any]:
+    """numba's `emit` for one word of an array, given (builder, address, values...) -> result."""
+
+    def emit_at(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array, place, *values = arguments
+        data = context.make_array(signature.args[0])(context, builder, array).data
+        made = emit(builder, builder.gep(data, [place]), *values)
+        return context.get_dummy_value() if signature.return_type == types.void else made
+
+    return emit_at
+
+
 @operation(_replace_if)
 def replace_if(typing_context, array, index, old, new):  # type: ignore[no-untyped-def]
-    """Writes `new` to array[index] if `old` stands there; tells whether it did. One step."""
+    """Writes `new` to array[index] if it holds `old`; returns whether it did. One step."""
 
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        words, place, expected, replacement = arguments
-        data = context.make_array(signature.args[0])(context, builder, words).data
-        address = builder.gep(data, [place])
+    def emit(builder: Any, address: Any, expected: Any, replacement: Any) -> Any:
         found = builder.cmpxchg(address, expected, replacement, "acq_rel", "monotonic")
         return builder.extract_value(found, 1)
 
-    return types.boolean(array, types.uintp, types.int64, types.int64), emit
+    return types.boolean(array, types.uintp, types.int64, types.int64), _at(emit)
 
 
 @operation(_add_to)
 def add_to(typing_context, array, index, amount):  # type: ignore[no-untyped-def]
-    """Adds to array[index], and tells what stood there before. One step."""
+    """Adds to array[index], and returns what it held before. One step."""
 
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        words, place, increment = arguments
-        data = context.make_array(signature.args[0])(context, builder, words).data
-        return builder.atomic_rmw("add", builder.gep(data, [place]), increment, "acq_rel")
+    def emit(builder: Any, address: Any, amount: Any) -> Any:
+        return builder.atomic_rmw("add", address, amount, "acq_rel")
 
-    return types.int64(array, types.uintp, types.int64), emit
+    return types.int64(array, types.uintp, types.int64), _at(emit)
 
 
 @operation(lambda array, index: array[index])
 def read_now(typing_context, array, index):  # type: ignore[no-untyped-def]
-    """What stands at array[index] now, and all that its writer had written before."""
-
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        return builder.load_atomic(builder.gep(data, [arguments[1]]), "acquire", 8)
-
+    """Reads array[index]; all earlier writes of its writer are seen, too."""
+    emit = _at(lambda builder, address: builder.load_atomic(address, "acquire", 8))
     return types.int64(array, types.uintp), emit
 
 
 @operation(_write_now)
 def write_now(typing_context, array, index, word):  # type: ignore[no-untyped-def]
-    """Writes array[index]; whoever reads it sees all that was written before."""
-
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        builder.store_atomic(arguments[2], builder.gep(data, [arguments[1]]), "release", 8)
-        return context.get_dummy_value()
-
+    """Writes array[index]; who reads it sees all earlier writes."""
+    emit = _at(lambda builder, address, word: builder.store_atomic(word, address, "release", 8))
     return types.void(array, types.uintp, types.int64), emit
 
 
 @operation(lambda: None)
 def let_others_go(typing_context):  # type: ignore[no-untyped-def]
-    """Gives the core to whoever else wants it (the system's `sched_yield`)."""
+    """Gives the core to another thread that wants it (the system's `sched_yield`)."""
 
     def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         declared = ir.FunctionType(ir.IntType(32), [])
@@ -99,9 +98,9 @@ def let_others_go(typing_context):  # type: ignore[no-untyped-def]
 
 @inline
 def look_until(words: Any, place: Any, wanted: Any, looks: Any) -> Any:
-    """Looks at a word so many times, at most, until it is at least what is wanted; whether it is.
+    """Looks at a word, at most `looks` times, until it is at least `wanted`; whether it is.
 
-    Others that want the core get it meanwhile.
+    Other threads may have the core meanwhile.
     """
     for look in range(looks):
         if read_now(words, place) >= wanted:
@@ -113,15 +112,15 @@ def look_until(words: Any, place: Any, wanted: Any, looks: Any) -> Any:
 
 @kernel(types.void(writable(types.int64), types.uintp, types.int64))
 def add(words: Any, place: Any, amount: Any) -> None:
-    """Adds to a word, whoever else does."""
+    """Adds to a word."""
     add_to(words, place, amount)
 
 
 @kernel(types.int64(writable(types.int64), types.uintp, types.uintp, types.uintp))
 def claim_one(words: Any, first: Any, count: Any, start: Any) -> Any:
-    """Makes 1 of a word that is 0, among so many: the next from `start` on, and round; -1 if none.
+    """Sets the next of `count` words that is 0, from `start` on and round, to 1; -1 if none is.
 
-    Of several that try at once, each gets another.
+    Of several workers that try at once, each gets another.
     """
     for k in range(U(0), count):
         place = (start + k) % count
@@ -132,11 +131,5 @@ def claim_one(words: Any, first: Any, count: Any, start: Any) -> Any:
 
 @kernel(types.boolean(writable(types.int64), types.uintp, types.int64, types.int64))
 def wait_for(words: Any, place: Any, wanted: Any, looks: Any) -> Any:
-    """Looks at a word until it is at least what is wanted, for so long at most; whether it is."""
+    """Looks at a word, at most `looks` times, until it is at least `wanted`; whether it is."""
     return look_until(words, place, wanted, looks)
-
-
-@kernel(types.boolean(writable(types.int64)))
-def claim(word: Any) -> Any:
-    """Makes 1 of the word if it is 0. Of several that try at once, one succeeds."""
-    return replace_if(word, U(0), 0, 1)

@@ -1,4 +1,4 @@
-"""Sums of weights over snapshots, and means of these."""
+"""Sums of weights over snapshots, and their means."""
 
 from typing import Any
 
@@ -12,11 +12,7 @@ from hogwild.kernels.views import FLOATS, UINT, Shape, Span, type_of
 
 @inline
 def add_times(weights: Any, factor: Any, keep: Any, sums: Any) -> None:
-    """sums <- keep * sums + factor * weights; for keep = 0 the old content of `sums` is ignored.
-
-    The last of the weights is the intercept, which is stored whole: the factor 1 / number of
-    snapshots is not in `factor` for it.
-    """
+    """sums <- keep * sums + factor * weights; for keep = 0 the old content of `sums` is ignored."""
     for k in range(U(0), U(sums.size)):
         before = keep * sums[k] if keep > np.float32(0) else np.float32(0)
         sums[k] = before + factor * weights[k]
@@ -31,13 +27,11 @@ def add_scaled(weights: Any, scale: Any, keep: Any, scaled: Any, sums: Any) -> N
 
 @kernel(types.void(FLOATS, types.float32, types.float32, type_of(Shape), UINT, FLOATS))
 def add_groups(weights: Any, scale: Any, keep: Any, shape: Any, columns: Any, sums: Any) -> None:
-    """The same for some heads of each column; their intercepts come after the last column."""
+    """The same for some heads of each column; intercepts come after the last column."""
     for column in range(U(0), columns + U(1)):
         factor = scale if column < columns else np.float32(1)
         begin, end = shape.width * column + shape.first, shape.width * column + shape.end
-        for k in range(begin, end):
-            before = keep * sums[k] if keep > np.float32(0) else np.float32(0)
-            sums[k] = before + factor * weights[k]
+        add_times(weights[begin:end], factor, keep, sums[begin:end])
 
 
 @kernel(
@@ -50,14 +44,14 @@ def add_groups(weights: Any, scale: Any, keep: Any, shape: Any, columns: Any, su
     )
 )
 def finish(arrays: Any, scale: Any, factors: Any, scaled: Any, share: Any) -> Any:
-    """Makes a share of the weights whole, and means of sums of them.
+    """Scales a share of the weights, and turns sums over snapshots into means.
 
     weights <- scale * weights (the first `scaled` of them)
     tail <- tail / late, or the weights if there were no late snapshots
     whole <- keep * whole + each * tail, before tail is divided
-    The arrays are weights, tail (a sum over late snapshots) and whole (one over early ones); the
-    factors are how many late ones there were, keep and each. Returns the sums of the squares of all
-    three, without those beyond `scaled`.
+    `arrays`: weights, tail (a sum over late snapshots), whole (a sum over early ones). `factors`:
+    late (the number of late snapshots), keep, each. Returns the sums of squares of the first
+    `scaled` numbers of all three.
     """
     weights, tails, wholes = arrays
     late, keep, each = factors

@@ -1,7 +1,7 @@
 """Sorting ratings into a grid of blocks, at memory speed, by any number of workers.
 
-They are sorted by chunks, whose number does not depend on the workers: so neither does the result.
-A place is an id's strip (upper 16 bits) and its row within the strip (lower 16 bits).
+They are sorted in chunks. The number of chunks does not depend on that of the workers, so neither
+does the result. A place is an id's strip (upper 16 bits) and its row in the strip (lower 16 bits).
 """
 
 from typing import Any
@@ -13,11 +13,11 @@ from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.primitives import U, random_below, random_word, readonly, writable
 
 NUMBERS = readonly(types.uint32)
-# user and item of each rating (their numbers), and the places that these numbers have
+# user and item of each rating, and the places of users and of items
 WHOSE = types.UniTuple(NUMBERS, 4)
 VALUES = readonly(types.float32)
 COUNTS = writable(types.uint64)
-# two views of the same 8 bytes a rating: its rows within their strips, and its value
+# two views of the same 8 bytes per rating: its rows within their strips, and its value
 RATINGS = types.Tuple((writable(types.uint16), writable(types.float32)))
 LOW16 = U(0xFFFF)
 HIGH = U(16)
@@ -25,7 +25,7 @@ HIGH = U(16)
 
 @inline
 def block_of(user_place: Any, item_place: Any, columns: Any) -> Any:
-    """The number of a rating's block, in a grid with so many columns."""
+    """The number of a rating's block, in a grid with `columns` columns."""
     return (user_place >> HIGH) * columns + (item_place >> HIGH)
 
 
@@ -42,7 +42,7 @@ def count(whose: Any, begin: Any, end: Any, columns: Any, counts: Any) -> None:
 def sort(
     whose: Any, values: Any, begin: Any, end: Any, columns: Any, starts: Any, ratings: Any
 ) -> None:
-    """Writes the ratings begin, ..., end - 1 to where `starts` says, and moves that on."""
+    """Writes the ratings begin, ..., end - 1 to the places `starts`, which it advances."""
     pairs, out = ratings
     users, items, user_places, item_places = whose
     for k in range(begin, end):
@@ -61,9 +61,9 @@ def sort(
     )
 )
 def mix(ratings: Any, starts: Any, begin: Any, end: Any, seed: Any) -> None:
-    """Brings the ratings of the blocks begin, ..., end - 1 into a random order within each block.
+    """Shuffles the ratings within each of the blocks begin, ..., end - 1.
 
-    It is a function of the seed and the block.
+    The order depends only on the seed and the block.
     """
     for block in range(begin, end):
         first = U(starts[block])

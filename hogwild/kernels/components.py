@@ -1,4 +1,4 @@
-"""Which columns hang together: those that some row holds both of, and what hangs on these."""
+"""Connected components of columns: two columns of the same row are connected."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ BOUNDS = readonly(types.uint64)
 
 @inline
 def root_of(parents: Any, column: Any) -> Any:
-    """The column that stands for all that hang together with this one; ways to it are halved."""
+    """The column that represents a column's component; paths to it are halved."""
     while U(parents[column]) != column:
         parents[column] = parents[U(parents[column])]
         column = U(parents[column])
@@ -23,9 +23,9 @@ def root_of(parents: Any, column: Any) -> Any:
 
 @kernel(types.void(BOUNDS, BOUNDS, readonly(types.uint32), NUMBERS, NUMBERS))
 def connect(begins: Any, ends: Any, indices: Any, parents: Any, roots: Any) -> None:
-    """Joins the columns of each row; then roots[r] stands for what the row's columns hang on.
+    """Joins the columns of each row; then roots[r] represents the component of row r.
 
-    The smallest column of a group stands for it. Of a row without columns it is column 0.
+    The smallest column represents a component; column 0, for rows without columns.
     """
     for column in range(U(0), U(parents.size)):
         parents[column] = column

@@ -1,4 +1,4 @@
-"""Looking at the weights of K heads: losses, errors and scores of rows. Nothing changes weights."""
+"""Losses, errors and scores of rows for K heads. Nothing here changes weights."""
 
 import math
 from functools import cache
@@ -62,7 +62,7 @@ def _loss_of(loss: str, kind: str) -> Any:
 
 @inline
 def _class_errors(rows: Any, row: Any, shape: Any, own: Any) -> Any:
-    """Whether another class has the highest score; nothing besides."""
+    """Whether another class has the highest score; and 0."""
     best = U(0)
     for head in range(U(1), shape.end):
         if own.scores[head] > own.scores[best]:
@@ -85,16 +85,16 @@ def _suffix(loss: str, kind: str, weighted: bool, register: int) -> str:
 
 @cache
 def heads_evaluator(loss: str, kind: str, weighted: bool, register: int) -> Kernel:
-    """The kernel (rows, span, weights, shape, parameter, own) -> sums over rows, each weighted.
+    """The kernel (rows, span, weights, parameter, shape, own) -> weighted sums over rows.
 
-    Of the loss of all heads; of the share of rows with a wrong class, or the share of wrong labels;
-    and of rows with any wrong label.
+    The sums of the losses of all heads, of wrong classes or shares of wrong labels, and of rows
+    with any wrong label.
     """
     score, loss_of, row_weight = _scoring(register), _loss_of(loss, kind), weight_of(weighted)
     mark = mark_class if kind == CLASSES else mark_labels
     errors = _class_errors if kind == CLASSES else _label_errors
 
-    def evaluate(rows: Any, span: Any, weights: Any, shape: Any, parameter: Any, own: Any) -> Any:
+    def evaluate(rows: Any, span: Any, weights: Any, parameter: Any, shape: Any, own: Any) -> Any:
         total, first, second = 0.0, 0.0, 0.0
         for row in range(span.begin, span.end):
             score(rows, row, weights, shape, own)
@@ -107,7 +107,7 @@ def heads_evaluator(loss: str, kind: str, weighted: bool, register: int) -> Kern
             second += weight * other
         return total, first, second
 
-    kinds = type_of(RowView), type_of(Span), WEIGHTS, type_of(Shape), FLOAT, type_of(Own)
+    kinds = type_of(RowView), type_of(Span), WEIGHTS, FLOAT, type_of(Shape), type_of(Own)
     name = f"evaluate-heads-{_suffix(loss, kind, weighted, register)}"
     return Kernel(evaluate, types.UniTuple(FLOAT, 3)(*kinds), name=name)
 
@@ -116,8 +116,7 @@ def heads_evaluator(loss: str, kind: str, weighted: bool, register: int) -> Kern
 def heads_comparer(loss: str, kind: str, weighted: bool, register: int) -> Kernel:
     """The kernel that writes the losses of rows with the first weights, then the second, ...
 
-    Each is summed over the heads, times the row's weight. Of the weights, only the first few
-    `points` are looked at.
+    A loss is summed over the heads, times the row's weight. Only the first `points` weights count.
     """
     score, loss_of, row_weight = _scoring(register), _loss_of(loss, kind), weight_of(weighted)
     mark = mark_class if kind == CLASSES else mark_labels
@@ -127,8 +126,8 @@ def heads_comparer(loss: str, kind: str, weighted: bool, register: int) -> Kerne
         span: Any,
         weights: Any,
         points: Any,
-        shape: Any,
         parameter: Any,
+        shape: Any,
         own: Any,
         out: Any,
     ) -> None:
@@ -143,7 +142,7 @@ def heads_comparer(loss: str, kind: str, weighted: bool, register: int) -> Kerne
             mark(rows, row, shape, np.float32(-1), own.signs)
 
     arrays = types.UniTuple(WEIGHTS, POINTS)
-    kinds = type_of(RowView), type_of(Span), arrays, UINT, type_of(Shape), FLOAT, type_of(Own)
+    kinds = type_of(RowView), type_of(Span), arrays, UINT, FLOAT, type_of(Shape), type_of(Own)
     name = f"compare-heads-{_suffix(loss, kind, weighted, register)}"
     return Kernel(compare, types.void(*kinds, DOUBLES), name=name)
 

@@ -1,6 +1,6 @@
-"""exp and log(1 + x) in plain arithmetic, of which LLVM makes vector instructions.
+"""exp and log(1 + x) in plain arithmetic, which LLVM can vectorize.
 
-The system's functions take one number at a time, and K heads need K of them for each row.
+The system's functions take one number at a time, and K heads need K calls for each row.
 """
 
 from typing import Any
@@ -14,12 +14,12 @@ from hogwild.kernels.primitives import operation
 
 LOG2_E = 1.4426950408889634
 LN_2 = 0.6931471805599453
-LEAST, MOST = -708.0, 709.0  # beyond them exp is no normal double
+LEAST, MOST = -708.0, 709.0  # outside, exp is not a normal double
 
 
 @operation(lambda power: 2.0 ** int(power))
 def power_of_two(typing_context, power):  # type: ignore[no-untyped-def]
-    """2^power, for a whole number from -1022 to 1023: the exponent of a double is all of it."""
+    """2^power, for an integer from -1022 to 1023: only the exponent bits of a double are set."""
 
     def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         word = ir.IntType(64)
@@ -31,7 +31,7 @@ def power_of_two(typing_context, power):  # type: ignore[no-untyped-def]
 
 @inline
 def exp(x: Any) -> Any:
-    """exp(x) to 1e-13 of it, from exp(-708) to exp(709); 2^n times a Taylor sum around 0."""
+    """exp(x) with a relative error of 1e-13, for -708 to 709; 2^n times a Taylor sum around 0."""
     x = min(max(x, LEAST), MOST)
     n = np.floor(x * LOG2_E + 0.5)
     r = x - n * LN_2  # at most ln(2) / 2
@@ -45,7 +45,7 @@ def exp(x: Any) -> Any:
 
 @inline
 def log1p(x: Any) -> Any:
-    """log(1 + x) for x from 0 to 1, to 1e-10 of it: 2 artanh(x / (2 + x))."""
+    """log(1 + x) for x from 0 to 1, with a relative error of 1e-10: 2 artanh(x / (2 + x))."""
     z = x / (2.0 + x)
     s = z * z
     tail = 1 / 11 + s * (1 / 13 + s * (1 / 15 + s * (1 / 17 + s / 19)))

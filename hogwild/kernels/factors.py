@@ -1,17 +1,17 @@
-"""Factorization: passes of stochastic gradient descent over blocks of ratings, and their losses.
+"""Factorization: stochastic gradient descent over blocks of ratings, and their losses.
 
 score = mean + b_u + b_i + <p_u, q_i>             g = slope(score, value)
-p_u <- p_u - rate r_u (g q_i + l2 w_u p_u)        and so with p and q, u and i changed about
+p_u <- p_u - rate r_u (g q_i + l2 w_u p_u)        and the same with p and q, u and i exchanged
 b_u <- b_u - rate share r_u (g + bias_l2 w_u b_u)
 r_u <- r_u - growth g^2 r_u^3
 
-r is a row's own rate, 1 at first. Its rule is a step of the differential equation that
-r = 1 / sqrt(1 + 2 growth * sum of g^2) solves: AdaGrad's schedule (Duchi, Hazan, Singer 2011) with
-one sum a row (as in LIBMF: Chin, Zhuang, Juan, Lin 2015), without a root or a division.
-w is 1 where a row's penalty counts once for each of its ratings, else 1 / (number of them).
+r is the rate of a row, at first 1. It changes by a step of the differential equation with
+the solution r = 1 / sqrt(1 + 2 growth * sum of g^2): AdaGrad's schedule (Duchi, Hazan, Singer
+2011) with one sum per row (as in LIBMF: Chin, Zhuang, Juan, Lin 2015), without root or division.
+w is 1 where a row's penalty counts once per rating, else 1 / (number of its ratings).
 
-A row of factors is `width` numbers, its bias and rate are two in an array beside (`sides`). Blocks:
-see learn/blocks.py; a rating is 8 bytes, its rows counted from where its block's rows begin.
+A row of factors has `width` numbers; its bias and rate are in another array (`sides`). For blocks
+see learn/blocks.py. A rating takes 8 bytes; its rows are counted from the first row of its block.
 """
 
 from functools import cache
@@ -36,12 +36,11 @@ from hogwild.kernels.vectors import (
     store,
     total,
 )
-from hogwild.learn.losses import FACTOR_LOSSES, factor_slope_of, factor_value_of
+from hogwild.learn.losses import factor_slope_of, factor_value_of, rating_error
 
-LOGISTIC = list(FACTOR_LOSSES).index("logistic")
 MOST_AT_ONCE = 128  # numbers of a row in registers at once
 PART = 64  # numbers at once of a longer row
-FETCHED = 2048  # numbers of a side's rows that are being fetched into the nearest cache meanwhile
+FETCHED = 2048  # numbers of each side's rows that are prefetched
 HALF = np.float32(0.5)
 ONE = np.float32(1)
 ZERO = np.float32(0)
@@ -50,7 +49,7 @@ FLOATS = readonly(types.float32)
 OUT = writable(types.float32)
 RATINGS = types.Tuple(
     (
-        readonly(types.uint16),  # for each rating four: its user's row, its item's, the value's two
+        readonly(types.uint16),  # four per rating: its user's row, its item's row, two of the value
         FLOATS,  # the same memory: the value is the second of two
         readonly(types.uint64),  # where each block begins, and the last ends
         readonly(types.uint32),  # the blocks to visit, in order
@@ -67,14 +66,14 @@ PLAN = types.UniTuple(types.float32, 8)
 
 
 def width_of(rank: int) -> int:
-    """Numbers that a row of this rank takes: whole cache lines. Those beyond the rank stay 0."""
+    """The numbers of a row: whole cache lines. Those beyond the rank stay 0."""
     unit = LINE if rank <= MOST_AT_ONCE else PART
     return -(-rank // unit) * unit
 
 
 @cache
-def learner(width: int, loss: int, weighted: bool, bounded: bool) -> Kernel:  # noqa: PLR0915
-    """A kernel that visits each rating of some blocks once; it returns the sum of their losses.
+def learner(width: int, loss: int, weighted: bool, bounded: bool) -> Kernel:
+    """A kernel that makes a step on each rating of some blocks: the sum of their losses, and 0.
 
     Args:
         width: numbers in a row of factors.
@@ -82,10 +81,20 @@ def learner(width: int, loss: int, weighted: bool, bounded: bool) -> Kernel:  # 
         weighted: whether all shares are 1.
         bounded: whether there is an L1 penalty or a least factor.
     """
+    return _visitor(width, loss, weighted, bounded, True)
+
+
+@cache
+def evaluator(width: int, loss: int) -> Kernel:
+    """A kernel that sums up the losses and the squared errors of the ratings of some blocks."""
+    return _visitor(width, loss, True, False, False)
+
+
+def _visitor(width: int, loss: int, weighted: bool, bounded: bool, learns: bool) -> Kernel:  # noqa: PLR0915
     at_once = width if width <= MOST_AT_ONCE else PART
     ahead = U(max(4, FETCHED // width))
 
-    def learn(ratings: Any, grid: Any, factors: Any, shares: Any, plan: Any) -> Any:  # noqa: PLR0915
+    def visit(ratings: Any, grid: Any, factors: Any, shares: Any, plan: Any) -> Any:  # noqa: PLR0915
         pairs, values, starts, blocks = ratings
         columns, user_height, item_height = grid
         users, user_sides, items, item_sides = factors
@@ -94,7 +103,7 @@ def learner(width: int, loss: int, weighted: bool, bounded: bool) -> Kernel:  # 
         bias_rate = rate * bias_share
         zeros = spread(ZERO, 4)
         bias_decay = spread(bias_rate * bias_l2, 4)
-        sum_of_losses = 0.0
+        losses, squares = 0.0, 0.0
         for block in blocks:
             first_user = U(block) // columns * user_height
             first_item = U(block) % columns * item_height
@@ -102,8 +111,8 @@ def learner(width: int, loss: int, weighted: bool, bounded: bool) -> Kernel:  # 
             if begin == end:
                 continue
             dot, next_dot = ZERO, ZERO
-            # A dot product takes long to come about, so those of the next two ratings are begun
-            # before this one's update: a third of the speed for steps that seldom know a bit less
+            # A dot product has a long latency, so those of the next two ratings start before the
+            # update of this one: a third faster, for steps that seldom miss an update
             for k in range(begin, end + U(2)):
                 coming = U(4) * (k + ahead)
                 user = U(width) * (first_user + U(pairs[coming]))
@@ -127,10 +136,14 @@ def learner(width: int, loss: int, weighted: bool, bounded: bool) -> Kernel:  # 
                 user = first_user + U(pairs[this])
                 item = first_item + U(pairs[this + U(1)])
                 value = values[this // U(2) + U(1)]
+                score = this_dot + (user_sides[U(2) * user] + item_sides[U(2) * item] + mean)
+                losses += factor_value_of(loss, score, value, 0.0)
+                if not learns:
+                    error = rating_error(loss, score, value)
+                    squares += error * error
+                    continue
                 # The four numbers are: bias and rate of the user, bias and rate of the item
                 side = joined(load(user_sides, U(2) * user, 2), load(item_sides, U(2) * item, 2))
-                score = this_dot + (lane(side, 0) + lane(side, 2) + mean)
-                sum_of_losses += factor_value_of(loss, score, value, 0.0)
                 slope = np.float32(factor_slope_of(loss, score, value, 0.0))
                 rates = odd_lanes(side)
                 slower = min(growth * slope * slope, HALF)
@@ -160,55 +173,11 @@ def learner(width: int, loss: int, weighted: bool, bounded: bool) -> Kernel:  # 
                     store(items, q_place, new_q)
                 store(user_sides, U(2) * user, half(side, 0))
                 store(item_sides, U(2) * item, half(side, 1))
-        return sum_of_losses
-
-    return kernel(types.float64(RATINGS, GRID, FACTORS, SHARES, PLAN))(learn)
-
-
-@cache
-def evaluator(width: int, loss: int) -> Kernel:
-    """A kernel that sums up the losses and the squared errors of the ratings of some blocks."""
-    at_once = width if width <= MOST_AT_ONCE else PART
-    ahead = U(max(4, FETCHED // width))
-
-    def evaluate(ratings: Any, grid: Any, factors: Any, mean: Any) -> Any:
-        pairs, values, starts, blocks = ratings
-        columns, user_height, item_height = grid
-        users, user_sides, items, item_sides = factors
-        losses = 0.0
-        squares = 0.0
-        for block in blocks:
-            first_user = U(block) // columns * user_height
-            first_item = U(block) % columns * item_height
-            begin, end = U(starts[U(block)]), U(starts[U(block) + U(1)])
-            for k in range(begin, end):
-                coming = U(4) * (k + ahead)
-                user = U(width) * (first_user + U(pairs[coming]))
-                item = U(width) * (first_item + U(pairs[coming + U(1)]))
-                for line in range(U(0), U(width), U(LINE)):
-                    prefetch(users, user + line)
-                    prefetch(items, item + line)
-
-                user = first_user + U(pairs[U(4) * k])
-                item = first_item + U(pairs[U(4) * k + U(1)])
-                value = values[U(2) * k + U(1)]
-                dot = ZERO
-                for part in range(U(0), U(width), U(at_once)):
-                    dot += total(
-                        load(users, U(width) * user + part, at_once)
-                        * load(items, U(width) * item + part, at_once)
-                    )
-                score = dot + (user_sides[U(2) * user] + item_sides[U(2) * item] + mean)
-                losses += factor_value_of(loss, score, value, 0.0)
-                expected, given = np.float64(score), np.float64(value)
-                if loss == LOGISTIC:  # a probability, of what is 0 or 1
-                    expected, given = 1.0 / (1.0 + np.exp(-expected)), 0.5 * (given + 1.0)
-                error = expected - given
-                squares += error * error
         return losses, squares
 
-    result = types.UniTuple(types.float64, 2)
-    return kernel(result(RATINGS, GRID, FACTORS, types.float32))(evaluate)
+    sums = types.UniTuple(types.float64, 2)
+    name = "learn-ratings" if learns else "evaluate-ratings"
+    return Kernel(visit, sums(RATINGS, GRID, FACTORS, SHARES, PLAN), name=name)
 
 
 @kernel(
@@ -227,8 +196,7 @@ def initialise(
 ) -> None:
     """Draws the factors of the ids begin, ..., end - 1, uniformly between two limits.
 
-    They depend on the seed and the id alone, wherever its row lies and whoever draws. `shape` is
-    the width of a row and its rank.
+    They depend only on the seed and the id. `shape` is the width of a row and its rank.
     """
     width, rank = shape
     least, greatest = limits

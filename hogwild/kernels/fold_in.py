@@ -1,7 +1,7 @@
 """Sums over a user's ratings.
 
-They are small. On busy cores the threads of a library for large ones would wait for each other, ten
-times as long as the work takes.
+They are small: on busy cores, the threads of a BLAS would wait for each other ten times as long as
+the work takes. (np.einsum takes four times as long as this kernel.)
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from hogwild.kernels.primitives import U, readonly, writable
 
 @kernel(types.void(readonly(types.float64), writable(types.float64)))
 def add_squares(A: Any, H: Any) -> None:
-    """Adds A'A to H. H is square, and both lie row by row."""
+    """Adds A'A to H, which is square. Both are stored row by row."""
     n = U(np.sqrt(H.size) + 0.5)
     for row in range(U(0), U(A.size) // n):
         for j in range(U(0), n):

@@ -1,11 +1,10 @@
-"""K heads: scores of a row for all of them at once, and what is added to all their weights.
+"""K heads: all scores of a row at once, and updates of the weights of all heads.
 
-Of a column, the weights of all heads lie side by side: `width` numbers, K of them in use. A row is
-gone through once for a block of them, whose scores stay in registers. `register` is how many
-numbers the smallest block has; it divides the width, so a head that is learned in one block, or
-with other heads beside it, goes through the same arithmetic.
+The weights of all heads for a column are adjacent: `width` numbers, K of them in use. A row is read
+once per block of heads, whose scores stay in registers. `register` is the size of the smallest
+block. It divides the width, so the arithmetic for a head does not depend on the blocks.
 
-All functions are `hot`: a call would copy all the arrays of a task to the stack, which takes as
+All functions are inlined: a call would copy all the arrays of a task to the stack, which takes as
 long as sixty non-zeros.
 """
 
@@ -19,8 +18,8 @@ from hogwild.kernels.compile import always_inline
 from hogwild.kernels.primitives import U
 from hogwild.kernels.vectors import LINE, load, spread, store
 
-BLOCKS = 4, 2, 1  # registers to a block: the more, the fewer times a row is gone through
-MOST_TINY = 8  # heads that take less than a cache line
+BLOCKS = 4, 2, 1  # registers per block: the more, the less often a row is read
+MOST_TINY = 8  # heads, at most, that take less than a cache line
 
 
 def width_of(heads: int) -> int:
@@ -31,7 +30,7 @@ def width_of(heads: int) -> int:
 
 
 def register_of(width: int) -> int:
-    """How many heads one register has; several workers never share one."""
+    """The number of heads in a register; workers never share one."""
     return min(width, LINE)
 
 
@@ -47,7 +46,7 @@ def scorer(register: int) -> Any:
             begin, end = U(rows.begins[row]), U(rows.ends[row])
             last = end - U(end > begin and (end - begin) % U(2) == U(1))
             while first + U(block - register) < shape.end:
-                # Two sums, since each addition waits for the one before it
+                # Two sums, since each addition waits for the one before
                 sums, others = spread(np.float32(0), block), spread(np.float32(0), block)
                 for k in range(begin, last, U(2)):
                     place = shape.width * U(rows.columns[k]) + first
@@ -90,7 +89,7 @@ def head_adder(register: int) -> Any:
 
 
 def _in_blocks(make: Callable[[int], Any], register: int) -> Any:
-    """All heads, in blocks that are as large as fit: `make` gives what goes through such blocks."""
+    """All heads, in the largest blocks that fit: `make` returns a function for a size of blocks."""
     large, middle, small = (make(block * register) for block in BLOCKS)
 
     @always_inline

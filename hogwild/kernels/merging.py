@@ -1,8 +1,8 @@
-"""Merging the changes that a fixed number of shards made in a round, in the order of the shards.
+"""Merging the changes of a fixed number of shards in a round, in the order of the shards.
 
 Every shard has a copy of the weights. The most frequent columns are merged in every round, from
-lists of their changes, others the less often the rarer they are (see `kernels/exchange.py`).
-`width` is how many numbers are stored for a column.
+lists of their changes; rarer columns are merged less often (see `kernels/exchange.py`). `width` is
+the number of numbers stored for a column.
 """
 
 from typing import Any, NamedTuple
@@ -16,10 +16,10 @@ from hogwild.kernels.exchange import MOST, PIECE, rows_until
 from hogwild.kernels.primitives import U, readonly
 from hogwild.kernels.views import DOUBLES, FLOATS, UINT, WORDS, Floats, register
 
-# Places in the state: rows done of each shard, rows of this round, the stage, how often workers
-# have met, which half of the lists is written to, how many of the frequent columns are merged in
-# this round, whether all columns are, snapshots taken early and late, nanoseconds of merging and of
-# waiting; then the rows since each tier was merged
+# Places in the state: rows done per shard, rows of this round, the stage, barriers passed, the half
+# of the lists that is written, the number of frequent columns that this round merges, whether it
+# merges all columns, early and late snapshots, nanoseconds of merging and of waiting; then the rows
+# since each tier was merged
 DONE, SIZE, STAGE, MET, HALF, UPTO, WHOLE, EARLY, AFTER, MERGING, WAITING, TIER = range(12)
 STATE = 32  # words
 LEARNING, MERGING_FREQUENT, ENDING = range(3)
@@ -29,9 +29,9 @@ FEWEST_ROWS = 4  # of a shard in a round
 class Rounds(NamedTuple):
     """The numbers of a share of an epoch, for one worker.
 
-    Its shards: the first, the one after the last, and the number of all; its share of the weights;
-    its rank, and the number of workers. Rows of the longest shard, rows of a shard in a batch (0:
-    none), rows between two snapshots (0: none), the row after which snapshots are late.
+    `first` to `end`: its shards, of `shards`; `begin` to `stop`: its share of the weights. Rows of
+    the longest shard, rows per shard in a batch (0: no batches), rows between two snapshots (0: no
+    snapshots), and the row after which snapshots are late.
     """
 
     first: int
@@ -109,7 +109,7 @@ def plan_round(state: Any, rounds: Any, tiers: Any, rate: Any, warmth: Any) -> N
 
 @inline
 def first_list(rounds: Any, merged: Any) -> Any:
-    """Where this round's lists of changes begin; those of the last one may still be read."""
+    """The start of this round's lists of changes; the last round's may still be read."""
     return U(merged.state[HALF]) * rounds.shards * U(merged.frequent.size)
 
 
@@ -123,7 +123,7 @@ def pass_on(copy: Any, columns: Any, width: Any, known: Any, upto: Any, changes:
 
 @inline
 def add_lists(rounds: Any, merged: Any, upto: Any) -> None:
-    """Adds all shards' changes of the first few weights to what they were, in the shards' order."""
+    """Adds all shards' changes of the first `upto` weights to them, in the order of the shards."""
     first, stride = first_list(rounds, merged), U(merged.frequent.size)
     for shard in range(U(0), rounds.shards):
         for p in range(U(0), upto):
@@ -178,7 +178,7 @@ def set_frequent(rounds: Any, merged: Any, columns: Any, width: Any) -> None:
 
 @inline
 def add_snapshot_of(rounds: Any, merged: Any, width: Any, late: Any, scale: Any) -> None:
-    """Adds a share of the weights, made whole, to a sum; the first begins it."""
+    """Adds a share of the weights, scaled, to a sum; the first snapshot begins it."""
     which = U(AFTER) if late else U(EARLY)
     size = U(merged.base.size)
     offset = U(late) * size

@@ -2,9 +2,9 @@
 
 score = mean + b_u + b_i + <p_u, q_i>
 
-The items lie in panels of 64: a panel's vectors dimension by dimension, so that 64 scores are
-computed side by side. They are compared with the n-th best score so far all at once, and only the
-few that are better are put in their places.
+Items are stored in panels of 64, dimension by dimension, so that 64 scores are computed with
+vector instructions. All are compared with the n-th best score so far at once, and only the few that
+are better are sorted in.
 """
 
 from typing import Any
@@ -17,10 +17,10 @@ from numba.extending import intrinsic
 from hogwild.kernels.compile import always_inline, inline, kernel
 from hogwild.kernels.ids import UNKNOWN
 from hogwild.kernels.primitives import LINE, U, prefetch, readonly, trailing_zeros, writable
-from hogwild.learn.losses import factor_value_of
+from hogwild.learn.losses import factor_value_of, rating_error
 
 PANEL = 64  # items in a panel: the bits of a word
-STEP = 4  # dimensions that are added at once; vectors are filled up with zeros to multiples of it
+STEP = 4  # dimensions that are added at once; vectors are padded with zeros to a multiple
 FEW = 64  # keys
 AHEAD = U(8)  # pairs
 SIGN = 1 << 31
@@ -30,15 +30,15 @@ FLOATS = readonly(types.float32)
 CODES = readonly(types.uint32)
 # factors, row by row; biases
 SIDE = types.Tuple((FLOATS, FLOATS))
-# where each user's items begin, and they
+# where each user's items begin, and the items
 LISTS = types.Tuple((readonly(types.uint64), CODES))
-# room for bits, for the scores to surpass, for the scores of panels
+# bits, scores to exceed, scores of panels
 SCRATCH = types.Tuple((writable(types.uint64), writable(types.float32), writable(types.float32)))
 
 
 @kernel(types.void(SIDE, SIDE, types.float64, CODES, CODES, writable(types.float32)))
 def score_pairs(users: Any, items: Any, mean: Any, who: Any, what: Any, scores: Any) -> None:
-    """The scores of pairs of codes; what is `UNKNOWN` adds nothing."""
+    """The scores of pairs of codes; `UNKNOWN` codes add nothing."""
     P, user_biases = users
     Q, item_biases = items
     unknown = np.uint32(UNKNOWN)
@@ -72,20 +72,19 @@ def _inner(P: Any, p: Any, Q: Any, q: Any, rank: Any) -> Any:
     return total
 
 
-@kernel(types.UniTuple(types.float64, 3)(types.int64, types.boolean, FLOATS, FLOATS), fast=False)
-def measure(loss: Any, logistic: Any, scores: Any, values: Any) -> Any:
-    """The sums of the losses, of the squared errors, and of the errors' sizes.
+@kernel(types.UniTuple(types.float64, 3)(types.int64, FLOATS, FLOATS), fast=False)
+def measure(loss: Any, scores: Any, values: Any) -> Any:
+    """The sums of the losses, of the squared errors, and of the absolute errors.
 
-    With the logistic loss the values are -1 and 1, and an error is one of the probability.
+    With the logistic loss, values are -1 and 1, and errors are those of probabilities.
     """
     losses, squares, sizes = 0.0, 0.0, 0.0
     for k in range(U(0), U(scores.size)):
-        expected, given = np.float64(scores[k]), np.float64(values[k])
-        losses += factor_value_of(loss, expected, given, 0.0)
-        if logistic:
-            expected, given = 1.0 / (1.0 + np.exp(-expected)), 0.5 * (given + 1.0)
-        squares += (expected - given) ** 2
-        sizes += abs(expected - given)
+        score, value = np.float64(scores[k]), np.float64(values[k])
+        losses += factor_value_of(loss, score, value, 0.0)
+        error = rating_error(loss, score, value)
+        squares += error * error
+        sizes += abs(error)
     return losses, squares, sizes
 
 
@@ -124,10 +123,10 @@ def rank_items(
 ) -> None:
     """Finds the n best items for some of the users, begin:end; writes their keys, in no order.
 
-    `vectors` are those of all users, row by row; `items` the panels and the biases, -inf where a
-    panel has no item. `excluded` are all users' items in CSR form. `best` are the keys of all of
-    `users`, each of them `FILLER`. `scratch`: a bit for each of end - begin users and each item
-    (zeros, before and after), the score to surpass for each, and room for two panels' scores.
+    `vectors`: of all users, row by row; `items`: panels and biases, -inf where a panel has no item;
+    `excluded`: the items of all users in CSR form; `best`: the keys of all of `users`, at first
+    `FILLER`; `scratch`: a bit for each of end - begin users and each item (zeros before and after),
+    the score to exceed for each user, and the scores of two panels.
     """
     panels, biases = items
     starts, seen = excluded
@@ -167,11 +166,11 @@ def rank_items(
 def _score_panel(
     vectors: Any, p: Any, r: Any, panels: Any, biases: Any, first: Any, rank: Any, scores: Any
 ) -> None:
-    """Two users' scores of a panel's items, without what all items have in common.
+    """Two users' scores of a panel's items, without the parts that are equal for all items.
 
-    Two, because additions for one of them would wait for each other.
+    With one user, each addition would wait for the one before.
     """
-    width = U(scores.size) // U(2)  # PANEL; if that stood here, this would not be vectorised
+    width = U(scores.size) // U(2)  # PANEL, as a constant of which LLVM does not vectorize this
     for j in range(U(0), width):
         scores[j] = biases[first + j]
     for j in range(U(0), width):
@@ -189,8 +188,8 @@ def _score_panel(
             scores[U(PANEL) + j] += (e * w + f * x) + (g * y + h * z)
 
 
-# A key has the score in its upper half, so that keys are in the order of scores, and the item's
-# complement in its lower half: of equal scores, the first item's key is the greatest.
+# The upper half of a key is the score, so keys sort like scores. The lower half is the complement
+# of the item: of equal scores, the first item has the greatest key.
 
 
 @inline
@@ -209,9 +208,9 @@ def _score_of(key: Any) -> Any:
 
 @inline
 def _replace_least(keys: Any, begin: Any, n: Any, key: Any) -> None:
-    """Puts a key in the place of the least of n, which comes first.
+    """Replaces the least of n keys, which comes first.
 
-    A few keys are in ascending order; that takes no branches to be guessed wrong. Many are a heap.
+    A few keys are kept in ascending order, without branches to mispredict; many keys are a heap.
     """
     if n > U(FEW):
         _sift(keys, begin, n, key)
@@ -224,7 +223,7 @@ def _replace_least(keys: Any, begin: Any, n: Any, key: Any) -> None:
 
 @inline
 def _sift(keys: Any, begin: Any, n: Any, key: Any) -> None:
-    """Puts a key in the place of the least of a heap."""
+    """Replaces the least key of a heap."""
     k = U(0)
     while True:
         child = U(2) * k + U(1)

@@ -1,7 +1,7 @@
-"""What a row's target is, and its weight where rows have weights.
+"""The target of a row, and its weight where rows have weights.
 
-Of several heads, a row's target is the number of its class, or a bit for each head; the row's
-weight comes after it.
+For several heads, the target is the number of the row's class, or a bit for each head; the weight
+comes after it.
 """
 
 from functools import cache
@@ -12,12 +12,12 @@ import numpy as np
 from hogwild.kernels.compile import always_inline, inline
 from hogwild.kernels.primitives import U, bits_of, trailing_zeros
 
-WORD = U(32)  # labels to a number of a row's targets, a bit each
+WORD = U(32)  # labels per number of a row's targets, a bit each
 
 
 @cache
 def target_of(weighted: bool) -> Any:
-    """(rows, row) -> target, weight: both float64, and side by side where rows have weights."""
+    """(rows, row) -> target, weight: float64, adjacent where rows have weights."""
     if weighted:
 
         @inline
@@ -60,7 +60,7 @@ def class_of(rows: Any, row: Any, shape: Any) -> Any:
 
 @always_inline
 def mark_class(rows: Any, row: Any, shape: Any, sign: Any, signs: Any) -> None:
-    """Writes a sign for the head of a row's class, if it is one of those that are learned."""
+    """Writes a sign for the head of a row's class, if it is learned."""
     head = class_of(rows, row, shape)
     if head >= shape.first and head < shape.end:
         signs[head] = sign
@@ -68,7 +68,7 @@ def mark_class(rows: Any, row: Any, shape: Any, sign: Any, signs: Any) -> None:
 
 @always_inline
 def mark_labels(rows: Any, row: Any, shape: Any, sign: Any, signs: Any) -> None:
-    """Writes a sign for the heads of a row's labels, as far as they are learned."""
+    """Writes a sign for those heads of a row's labels that are learned."""
     for word in range(shape.first // WORD, (shape.end + WORD - U(1)) // WORD):
         left = np.uint64(bits_of(rows.targets[shape.targets * row + word]))
         while left != np.uint64(0):

@@ -1,9 +1,9 @@
 """Vectors of float32 that stay in registers: rows of factors, and small sets of their numbers.
 
-From a loop over a row LLVM makes a chain of single additions, or reads the row twice. Here a row
-is one value, ``keep * p - go * q`` is that many instructions, and what is loaded stays in
-registers until it is stored. Widths are constants; where the machine's registers are narrower,
-LLVM takes several.
+LLVM would compile a loop over a row to a chain of single additions, or read the row twice. Here a
+row is one value: ``keep * p - go * q`` is three vector operations, and what is loaded stays in
+registers until it is stored. Widths are constants; LLVM splits vectors that are wider than the
+machine's registers.
 """
 
 import operator
@@ -20,11 +20,11 @@ from numba.extending import intrinsic, models, register_model
 LINE = 16  # float32 numbers in a cache line
 FLOAT = ir.FloatType()
 INT32 = ir.IntType(32)
-FUSED = ("contract",)  # a multiplication and an addition may become one instruction
+FUSED = ("contract",)  # allows one instruction for a multiplication and an addition
 
 
 class Vector(types.Type):  # type: ignore[misc]
-    """So many float32 numbers."""
+    """`width` float32 numbers."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -51,7 +51,7 @@ def _shuffled(builder: Any, a: Any, b: Any, places: list[int]) -> Any:
 
 
 def _define(operation: Any, emit: Callable[[Any, Any, Any], Any]) -> None:
-    """Gives a meaning to an operation on two vectors, or on a vector and a number."""
+    """Defines an operation on two vectors, or on a vector and a number."""
 
     @infer_global(operation)
     class _Typing(AbstractTemplate):  # type: ignore[misc]
@@ -81,12 +81,12 @@ _define(operator.mul, lambda builder, a, b: builder.fmul(a, b, flags=FUSED))
 
 
 def greater(a: Any, b: Any) -> Any:
-    """The greater of two vectors' numbers, place by place; b where a is not a number."""
+    """The elementwise maximum of two vectors; b where a is NaN."""
     raise NotImplementedError("only in kernels")
 
 
 def lesser(a: Any, b: Any) -> Any:
-    """The lesser of two vectors' numbers, place by place; b where a is not a number."""
+    """The elementwise minimum of two vectors; b where a is NaN."""
     raise NotImplementedError("only in kernels")
 
 
@@ -101,7 +101,7 @@ def _address(context: Any, builder: Any, kind: Any, array: Any, place: Any, widt
 
 
 def _alignment(width: int) -> int:
-    """Bytes on a multiple of which rows of this width begin, in an array that begins on a line."""
+    """The alignment of rows of this width, in bytes, in an array that begins on a cache line."""
     return 4 * min(LINE, width & -width)
 
 
@@ -119,7 +119,7 @@ def load(typing_context, array, place, width):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def store(typing_context, array, place, vector):  # type: ignore[no-untyped-def]
-    """Writes a vector to array[place], a multiple of its width, and after it."""
+    """Writes a vector to array[place:place + width]; place is a multiple of the width."""
     size = vector.width
 
     def emit(context, builder, sig, values):  # type: ignore[no-untyped-def]
@@ -132,7 +132,7 @@ def store(typing_context, array, place, vector):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def total(typing_context, vector):  # type: ignore[no-untyped-def]
-    """The sum of a vector's numbers, in whatever order is quickest: always the same one."""
+    """The sum of a vector's numbers, in the fastest order, which is always the same."""
 
     def emit(context, builder, sig, values):  # type: ignore[no-untyped-def]
         kind = ir.FunctionType(FLOAT, [FLOAT, values[0].type])
@@ -144,36 +144,33 @@ def total(typing_context, vector):  # type: ignore[no-untyped-def]
     return types.float32(vector), emit
 
 
+def _of_values(emit: Callable[..., Any]) -> Any:
+    """numba's `emit` for an operation on values, given (builder, values...) -> result."""
+    return lambda context, builder, sig, values: emit(builder, *values)
+
+
 @intrinsic(prefer_literal=True)
 def spread(typing_context, number, width):  # type: ignore[no-untyped-def]
-    """A vector of one number again and again."""
+    """A vector of equal numbers."""
     size = width.literal_value
-
-    def emit(context, builder, sig, values):  # type: ignore[no-untyped-def]
-        return _spread(builder, values[0], size)
-
+    emit = _of_values(lambda builder, number, _: _spread(builder, number, size))
     return Vector(size)(types.float32, width), emit
 
 
 @intrinsic(prefer_literal=True)
 def lane(typing_context, vector, place):  # type: ignore[no-untyped-def]
     """One number of a vector."""
-
-    def emit(context, builder, sig, values):  # type: ignore[no-untyped-def]
-        return builder.extract_element(values[0], INT32(place.literal_value))
-
+    at = INT32(place.literal_value)
+    emit = _of_values(lambda builder, vector, _: builder.extract_element(vector, at))
     return types.float32(vector, place), emit
 
 
 @intrinsic
 def joined(typing_context, a, b):  # type: ignore[no-untyped-def]
     """The numbers of `a`, then those of `b`."""
-    size = 2 * a.width
-
-    def emit(context, builder, sig, values):  # type: ignore[no-untyped-def]
-        return _shuffled(builder, values[0], values[1], list(range(size)))
-
-    return Vector(size)(a, b), emit
+    places = list(range(2 * a.width))
+    emit = _of_values(lambda builder, a, b: _shuffled(builder, a, b, places))
+    return Vector(len(places))(a, b), emit
 
 
 @intrinsic(prefer_literal=True)
@@ -181,10 +178,8 @@ def half(typing_context, vector, which):  # type: ignore[no-untyped-def]
     """The first half of a vector (0), or the second (1)."""
     size = vector.width // 2
     first = size * which.literal_value
-
-    def emit(context, builder, sig, values):  # type: ignore[no-untyped-def]
-        return _shuffled(builder, values[0], values[0], list(range(first, first + size)))
-
+    places = list(range(first, first + size))
+    emit = _of_values(lambda builder, vector, _: _shuffled(builder, vector, vector, places))
     return Vector(size)(vector, which), emit
 
 
@@ -192,10 +187,7 @@ def half(typing_context, vector, which):  # type: ignore[no-untyped-def]
 def odd_lanes(typing_context, vector):  # type: ignore[no-untyped-def]
     """b, b, d, d of a, b, c, d."""
     places = [place | 1 for place in range(vector.width)]
-
-    def emit(context, builder, sig, values):  # type: ignore[no-untyped-def]
-        return _shuffled(builder, values[0], values[0], places)
-
+    emit = _of_values(lambda builder, vector: _shuffled(builder, vector, vector, places))
     return vector(vector), emit
 
 
@@ -203,8 +195,4 @@ def odd_lanes(typing_context, vector):  # type: ignore[no-untyped-def]
 def alternate(typing_context, a, b):  # type: ignore[no-untyped-def]
     """The first of `a`, the second of `b`, the third of `a`, ..."""
     places = [place + a.width * (place % 2) for place in range(a.width)]
-
-    def emit(context, builder, sig, values):  # type: ignore[no-untyped-def]
-        return _shuffled(builder, values[0], values[1], places)
-
-    return a(a, b), emit
+    return a(a, b), _of_values(lambda builder, a, b: _shuffled(builder, a, b, places))

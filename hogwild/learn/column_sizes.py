@@ -1,24 +1,24 @@
-"""Columns with large values: what to tell the user about them.
+"""Columns with large values, and advice about them.
 
-The largest column decides how large the learning rate may be. At such a rate, the other columns
-and the intercept learn next to nothing.
+The largest column limits the learning rate. At that rate, the other columns and the intercept learn
+next to nothing.
 """
 
 from collections.abc import Sequence
 
 NAMED = 3  # columns, at most, in a message
-LARGE = 10.0  # beside the intercept's 1
+LARGE = 10.0  # the intercept's value is 1
 
-Sizes = Sequence[tuple[int, float]]  # places of columns and how large their values are
+Sizes = Sequence[tuple[int, float]]  # columns and the typical size of their values
 
 
 def are_large(largest: Sizes) -> bool:
-    """Whether values are so large that they are likely to be the reason of what went wrong."""
+    """Whether large values are the likely cause of a failed training."""
     return any(size >= LARGE for _, size in largest)
 
 
 def advice(largest: Sizes, index_base: int | None) -> str:
-    """To scale the columns, the largest of which are given."""
+    """A sentence that says to scale the columns and names the largest."""
     named = ", ".join(f"{place + (index_base or 0)} ({_rounded(size)})" for place, size in largest)
     counting = "" if index_base else ", counted from 0,"
     return (

@@ -1,9 +1,8 @@
 """Matrix factorization: score = mean + b_u + b_i + <p_u, q_i>, learned from ratings.
 
 The objective is the mean over the ratings of loss(score, value), plus 1 / ratings times the sum
-over users and items of w (l2/2 |p|^2 + l1 |p|_1 + bias_l2/2 b^2), where w is the number of the
-row's ratings (`weighted`, as in ALS-WR: Zhou, Wilkinson, Schreiber, Pan 2008), or else 1, for
-whoever has any.
+over users and items of w (l2/2 |p|^2 + l1 |p|_1 + bias_l2/2 b^2). For a row with ratings, w is
+their number (`weighted`, as in ALS-WR: Zhou, Wilkinson, Schreiber, Pan 2008) or else 1.
 """
 
 import math
@@ -30,17 +29,17 @@ from hogwild.models.factors import FactorModel, targets_of
 from hogwild.seeds import seed_of
 from hogwild.threads import share_of
 
-HOPELESS = 2.0  # times the first objective: what no epoch at a good rate ends with
-TRIED = 1000  # ratings, about, from which that is found
+HOPELESS = 2.0  # times the first objective: no epoch at a good rate ends above it
+TRIED = 1000  # ratings, about, from which the first objective is estimated
 
 TRAIN, TEST, HELD_OUT = "train", "test", "held_out"
-# The arrays that are learned: rows of factors, and beside each row its bias and its own rate
-SIDES = ("user_sides", "item_sides")
-LEARNED = ("users", "user_sides", "items", "item_sides", "mean")
+# The arrays that are learned: rows of factors, and for each row its bias and its rate
+FACTORS = ("users", "user_sides", "items", "item_sides")
+LEARNED = (*FACTORS, "mean")
 
 
 class FactorProblem(BlockProblem):
-    """Ratings to train on (and to test on, and held out) and what the workers do with them."""
+    """The ratings to train on, to test on and held out, and what the workers do with them."""
 
     work_name = "ratings"
     unit_name = "ratings"
@@ -59,7 +58,7 @@ class FactorProblem(BlockProblem):
             self.judge = "held_out_loss"
             if not len(sets[HELD_OUT]):
                 raise DataError(
-                    f"{self.name}: of {len(ratings):,} ratings none was held out; give a larger "
+                    f"{self.name}: none of {len(ratings):,} ratings was held out; give a larger "
                     "early_stopping, or leave it out"
                 )
         if test is not None:
@@ -77,11 +76,11 @@ class FactorProblem(BlockProblem):
         self._bias_l2 = self._scale.bias_l2 if config.bias_l2 is None else config.bias_l2
         self._width = kernels.width_of(config.rank)
         users, items = ratings.shape
-        # A row more on each side, of zeros: for whoever is unknown in a test
+        # One more row of zeros on each side, for the unknown users and items of a test
         shape = users + 1, items + 1
         self._grid = Grid(shape, self.units, 4 * self._width + 8, seed_of(self.seed, 1))
         self._sortings = {
-            data: Sorting(self._grid, *self._codes(some), values[data], seed_of(self.seed, 2))
+            data: Sorting(self._grid, *self._codes(some), values[data], seed_of(self.seed, 2), data)
             for data, some in sets.items()
         }
         self._sorted = False
@@ -90,36 +89,33 @@ class FactorProblem(BlockProblem):
         self.shown = tuple(
             Shown(f"{data}_rmse", f"{data.replace('_', ' ')} RMSE", ".4f") for data in sets
         )
-        self._begun: dict[str, npt.NDArray[np.bool_]] = {}  # whose factors came with a model
+        self._begun: dict[str, npt.NDArray[np.bool_]] = {}  # rows whose factors came with a model
 
     @property
     def _learner(self) -> Kernel:
-        return kernels.learner(self._width, self._loss, self.config.weighted, self._bounded)
+        bounded = self.config.l1 > 0 or self._nonnegative
+        return kernels.learner(self._width, self._loss, self.config.weighted, bounded)
 
     @property
     def _evaluator(self) -> Kernel:
         return kernels.evaluator(self._width, self._loss)
 
     @property
-    def _bounded(self) -> bool:
-        return self.config.l1 > 0 or self._nonnegative
-
-    @property
     def _nonnegative(self) -> bool:
         return self.config.nonnegative or self.config.loss_name == "kl"
 
     def _first_loss(self, values: npt.NDArray[np.float32]) -> float:
-        """About that of training without factors, and of the first ones."""
+        """The mean loss, about, without factors or with the first ones."""
         some = values[:: max(1, len(values) // TRIED)].astype(np.float64).tolist()
         value = losses.FACTOR_LOSSES[self.config.loss_name].value
-        if self.config.loss_name == "kl":  # which takes no score of 0
+        if self.config.loss_name == "kl":  # a score of 0 is not allowed
             scores = [self._scale.average or 1.0]
         else:
             scores = [self._scale.mean, self._scale.average]
         return max(float(np.mean([value(score, given, 0.0) for given in some])) for score in scores)
 
     def _first_penalty(self) -> float:
-        """About that of the first factors, for each rating."""
+        """The penalty of the first factors per rating, about."""
         least, greatest = self._first_factors()
         square = (least**2 + least * greatest + greatest**2) / 3
         size = max(abs(least), abs(greatest))
@@ -127,7 +123,7 @@ class FactorProblem(BlockProblem):
         return rows * self.config.rank * (0.5 * self._l2 * square + self.config.l1 * size)
 
     def _codes(self, some: Ratings) -> tuple[Codes, Codes]:
-        """The users and items of ratings, as training has them; unknown ones come last."""
+        """The users and items of ratings, as training numbers them; unknown ones come last."""
         known = self._ratings.user_ids, self._ratings.item_ids
         if (some.user_ids, some.item_ids) == known:
             return some.users, some.items
@@ -135,8 +131,8 @@ class FactorProblem(BlockProblem):
         unknown = int(np.count_nonzero((users == UNKNOWN) | (items == UNKNOWN)))
         if unknown:
             self.notes.append(
-                f"{some.name}: {unknown:,} of {len(some):,} ratings are by users or of items that "
-                "training never saw; what is known of them must do"
+                f"{some.name}: {unknown:,} of {len(some):,} ratings involve users or items "
+                "not in the training data; predictions use what is known"
             )
             users = np.where(users == UNKNOWN, np.uint32(len(known[0])), users)
             items = np.where(items == UNKNOWN, np.uint32(len(known[1])), items)
@@ -150,7 +146,7 @@ class FactorProblem(BlockProblem):
         return {"name": self.name, "users": users, "items": items, "ratings": self.units}
 
     def summary(self) -> list[str]:
-        """The data and the objective, a line each, for people."""
+        """The data and the objective, a line each."""
         users, items = self._ratings.shape
         counted = "" if self.config.weighted else " (once a row)"
         l1 = f", l1 {self.config.l1:g}" if self.config.l1 else ""
@@ -163,7 +159,7 @@ class FactorProblem(BlockProblem):
         ]
 
     def chosen(self) -> dict[str, Any]:
-        """What was chosen for options that were left open, for the record."""
+        """The values chosen for options that were left open, for the record."""
         return {
             "l2": self._l2,
             "bias_l2": self._bias_l2 if self.config.has_biases else None,
@@ -179,45 +175,42 @@ class FactorProblem(BlockProblem):
 
     @property
     def effort(self) -> float:
-        """The work of an epoch, in what takes as long as a non-zero of a linear model."""
+        """The work of an epoch, in non-zeros of a linear model that take as long."""
         return self.work * self._width / 32
 
     def shared(self) -> dict[str, tuple[int, Any]]:
         """The arrays that all workers share."""
-        floats = {
-            "users": self._grid.users.size * self._width,
-            "user_sides": self._grid.users.size * 2,
-            "items": self._grid.items.size * self._width,
-            "item_sides": self._grid.items.size * 2,
-        }
-        wanted: dict[str, tuple[int, Any]] = {n: (size, np.float32) for n, size in floats.items()}
-        for data, sorting in self._sortings.items():
-            wanted |= sorting.shared(f"{data}_")
-        return wanted | {"mean": (1, np.float32)}
+        wanted: dict[str, tuple[int, Any]] = {"mean": (1, np.float32)}
+        for side in self._sides:
+            wanted[side.factors] = side.size * self._width, np.float32
+            wanted[side.beside] = side.size * 2, np.float32
+        for sorting in self._sortings.values():
+            wanted |= sorting.shared()
+        return wanted
 
     def kernels(self) -> list[Kernel]:
-        """All that training will call."""
+        """The kernels that training will call."""
         sorting = [sorting_kernels.count, sorting_kernels.sort, sorting_kernels.mix]
         return [self._learner, self._evaluator, *sorting, kernels.initialise]
 
     def prepare(self) -> None:
-        """Does what is better done once than by each worker."""
+        """Does what need not be done by each worker."""
         super().prepare()
         ready(kernels.weighted_norms)
         self._shares  # noqa: B018
 
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
-        """Sorts the ratings into their blocks, once, and draws factors, or takes given ones."""
+        """Sorts the ratings into blocks, once; draws the first factors or takes given ones."""
         for data, sorting in self._sortings.items() if not self._sorted else ():
             do(f"count {data}")
-            sorting.begin(shared[f"{data}_starts"], shared[f"{data}_counts"])
+            sorting.begin(shared)
             do(f"sort {data}")
             do(f"mix {data}")
         self._sorted = True
         for name in LEARNED:
             shared[name][:] = 0
-        for side in SIDES:
-            shared[side][1::2] = 1
+        for side in self._sides:
+            shared[side.beside][1::2] = 1
         shared["mean"][0] = self._scale.mean
         if isinstance(start, dict):
             self._take(start, shared)
@@ -227,92 +220,81 @@ class FactorProblem(BlockProblem):
             self._take_model(start, shared)
 
     def state(self, shared: Arrays) -> Arrays:
-        """What training goes on from, in the order of the ids, wherever the rows lie."""
+        """What training can continue from, in the order of the ids."""
         found = {"mean": shared["mean"].copy()}
-        for name, sides, side in self._sides():
+        for side in self._sides:
             rows = side.rows[:-1]
-            whole = np.take(shared[name].reshape(-1, self._width), rows, axis=0)
-            found[name] = whole[:, : self.config.rank].ravel()
-            found[sides] = shared[sides].reshape(-1, 2)[rows].ravel()
+            whole = np.take(shared[side.factors].reshape(-1, self._width), rows, axis=0)
+            found[side.factors] = whole[:, : self.config.rank].ravel()
+            found[side.beside] = shared[side.beside].reshape(-1, 2)[rows].ravel()
         return found
 
     def _take(self, start: Arrays, shared: Arrays) -> None:
         for name, array in self.state(shared).items():
             if name not in start or len(start[name]) != len(array):
                 raise DataError(
-                    f"{self.name} needs {len(array):,} numbers for {name}, and what to go on from "
-                    f"has {len(start.get(name, ())):,}: give the same users, items and rank"
+                    f"{self.name} needs {len(array):,} numbers for {name}; the state to continue "
+                    f"from has {len(start.get(name, ())):,}. Use the same users, items and rank"
                 )
         shared["mean"][:] = start["mean"]
-        for name, sides, side in self._sides():
-            rows, rank = side.rows[:-1], self.config.rank
-            shared[name].reshape(-1, self._width)[rows, :rank] = start[name].reshape(-1, rank)
-            shared[sides].reshape(-1, 2)[rows] = start[sides].reshape(-1, 2)
+        for side in self._sides:
+            factors = start[side.factors].reshape(-1, self.config.rank)
+            self._write(shared, side, side.rows[:-1], factors)
+            shared[side.beside].reshape(-1, 2)[side.rows[:-1]] = start[side.beside].reshape(-1, 2)
+
+    def _write(self, shared: Arrays, side: Side, rows: Any, factors: Any) -> None:
+        shared[side.factors].reshape(-1, self._width)[rows, : self.config.rank] = factors
 
     def _take_model(self, start: FactorModel, shared: Arrays) -> None:
-        """Writes the rows of a model for those users and items that it knows."""
+        """Writes the rows of the users and items that a model knows."""
         if start.rank != self.config.rank or start.loss != self.config.loss_name:
             raise DataError(
-                f"the model to go on from is of rank {start.rank} and for the loss {start.loss}: "
-                f"give these, not {self.config.rank} and {self.config.loss_name}"
+                f"the model to continue from has rank {start.rank} and the loss {start.loss}: "
+                f"use the same, not {self.config.rank} and {self.config.loss_name}"
             )
         if not self.config.has_biases and (start.user_biases.any() or start.item_biases.any()):
-            raise DataError("the model to go on from has biases: leave out biases=False")
+            raise DataError("the model to continue from has biases: leave out biases=False")
         shared["mean"][0] = start.mean
-        first_time = not self._begun  # and not gone back to
-        known = (
-            (start.user_ids, start.user_factors, start.user_biases),
-            (start.item_ids, start.item_factors, start.item_biases),
-        )
-        ours = self._ratings.user_ids, self._ratings.item_ids
-        for (name, sides, side), (ids, factors, biases), now in zip(
-            self._sides(), known, ours, strict=True
-        ):
-            codes = ids.codes_of(now)
+        first_time = not self._begun  # later calls go back to the same model
+        for side in self._sides:
+            known, ours = (getattr(some, f"{side.role}_ids") for some in (start, self._ratings))
+            codes = known.codes_of(ours)
             found = codes != UNKNOWN
-            rows = side.rows[:-1][found]
-            shared[name].reshape(-1, self._width)[rows, : start.rank] = factors[codes[found]]
-            shared[sides][0::2][rows] = biases[codes[found]]
-            self._begun[name] = found
+            rows, codes = side.rows[:-1][found], codes[found]
+            self._write(shared, side, rows, getattr(start, f"{side.role}_factors")[codes])
+            shared[side.beside][0::2][rows] = getattr(start, f"{side.role}_biases")[codes]
+            self._begun[side.role] = found
         if first_time:
             self._hopeless = HOPELESS * (self._hopeless + self._penalty(shared))
 
     def stage(self, shared: Arrays, stage: str, part: int, parts: int) -> None:
-        """Does one of so many parts of a stage of the preparation."""
+        """Does one of `parts` parts of a stage of the preparation."""
         verb, _, data = stage.partition(" ")
         if verb == "draw":
             self._draw(shared, part, parts)
             return
         sorting = self._sortings[data]
-        ratings, starts, counts = (
-            shared[f"{data}_{name}"] for name in ("ratings", "starts", "counts")
-        )
-        for piece in range(part, BANDS if verb == "mix" else sorting.chunks, parts):
-            if verb == "count":
-                sorting.count(piece, counts)
-            elif verb == "sort":
-                sorting.sort(piece, ratings, counts)
-            else:
-                sorting.mix(piece, ratings, starts)
+        for piece in range(part, sorting.pieces(verb), parts):
+            getattr(sorting, verb)(piece, shared)
 
     def _draw(self, shared: Arrays, part: int, parts: int) -> None:
         least, greatest = map(np.float32, self._first_factors())
         shape = self._width, self.config.rank
-        for number, (name, _, side) in enumerate(self._sides()):
+        for number, side in enumerate(self._sides):
             begin, end = share_of(side.count - 1, parts, part)
             seed = np.uint64(seed_of(self.seed, 3, number))
             drawing = (least, greatest), seed, side.rows, begin, end
-            kernels.initialise(shared[name], shape, *drawing)
+            kernels.initialise(shared[side.factors], shape, *drawing)
 
     def _first_factors(self) -> tuple[float, float]:
         return self._scale.first_factors(self.config.rank, self._nonnegative)
 
-    def _sides(self) -> tuple[tuple[str, str, Side], ...]:
-        """The two sides: the names of their factors and of what stands beside, and their rows."""
-        return ("users", SIDES[0], self._grid.users), ("items", SIDES[1], self._grid.items)
+    @property
+    def _sides(self) -> tuple[Side, Side]:
+        return self._grid.users, self._grid.items
 
     def find_rate(self, threads: int = 1) -> float:
-        """A first rate: by the size of the values."""
+        """A first rate, from the size of the values."""
         return self._scale.rate
 
     def rate(self, done: int, eta0: float) -> float:
@@ -320,12 +302,12 @@ class FactorProblem(BlockProblem):
         return eta0
 
     def factor(self, epoch: int) -> float:
-        """What the first rate is multiplied by in an epoch (they count from 1)."""
+        """The factor of the first rate in an epoch (counted from 1)."""
         beta = FACTOR_BETA if self.config.beta is None else self.config.beta
         return float(EPOCH_SCHEDULES[str(self.config.schedule)].factor(epoch, beta))
 
     def learned(self, shared: Arrays) -> Arrays:
-        """What training came to: views of the shared arrays."""
+        """The result of training: views of the shared arrays."""
         return {name: shared[name] for name in LEARNED}
 
     def sets(self) -> list[str]:
@@ -333,7 +315,7 @@ class FactorProblem(BlockProblem):
         return list(self._sortings)
 
     def measured(self, shared: Arrays, sums: Sums) -> dict[str, float]:
-        """The objective, and the loss and the root of the mean squared error on each set."""
+        """The objective, and the mean loss and the RMSE on each set."""
         found = {"objective": self.online(shared, sums[TRAIN][0] / self.units)}
         for data, (loss, squares) in sums.items():
             size = max(1, self._sortings[data].size)
@@ -348,30 +330,28 @@ class FactorProblem(BlockProblem):
     def _penalty(self, learned: Arrays) -> float:
         """The penalty, for each rating."""
         total = 0.0
-        for (name, sides, _), weights in zip(self._sides(), self._row_weights, strict=True):
-            squares, sizes = kernels.weighted_norms(learned[name], self._width, weights)
+        for side, weights in zip(self._sides, self._row_weights, strict=True):
+            squares, sizes = kernels.weighted_norms(learned[side.factors], self._width, weights)
             total += 0.5 * self._l2 * squares + self.config.l1 * sizes
-            biases = learned[sides][0::2].astype(np.float64)
-            # No product of numpy: its threads would go on spinning where our workers work
+            biases = learned[side.beside][0::2].astype(np.float64)
+            # No matrix product: numpy's threads would keep spinning on the cores of the workers
             total += 0.5 * self._bias_l2 * float(np.sum(weights * biases**2))
         return float(total) / self.units
 
     @cached_property
     def _row_weights(self) -> tuple[npt.NDArray[np.float32], ...]:
-        """How often the penalty of each row counts, in the order in which the rows lie."""
+        """How often each row's penalty counts, in the order of the rows."""
         if self.config.weighted:
             return self._row_counts
         return tuple((count > 0).astype(np.float32) for count in self._row_counts)
 
     @cached_property
     def _row_counts(self) -> tuple[npt.NDArray[np.float32], ...]:
-        found = []
+        found = tuple(np.zeros(side.size, np.float32) for side in self._sides)
         codes = self._ratings.users, self._ratings.items
-        for (_, _, side), some in zip(self._sides(), codes, strict=True):
-            counts = np.zeros(side.size, np.float32)
+        for side, some, counts in zip(self._sides, codes, found, strict=True):
             counts[side.rows] = counts_of(some, side.count)
-            found.append(counts)
-        return tuple(found)
+        return found
 
     def went_wrong(self, objective: float, best: float) -> bool:
         """Whether the objective is worse than where training began."""
@@ -380,50 +360,42 @@ class FactorProblem(BlockProblem):
     def model(
         self, learned: Arrays, about: dict[str, Any], state: Arrays | None = None
     ) -> FactorModel:
-        """A model of what was learned, in the order of the ids; it keeps no view of the arrays."""
+        """A model with rows in the order of the ids; it keeps no view of the arrays."""
         about["penalty"] = self._penalty(learned)
         found = self.state(learned) if state is None else state
-        factors = []
-        for (name, _, side), counts in zip(self._sides(), self._row_counts, strict=True):
-            matrix = found[name].reshape(-1, self.config.rank)
-            # Whoever has no rating has the factors that were drawn, and those say nothing
-            idle = (counts[side.rows[:-1]] == 0) & ~self._begun.get(name, np.False_)
+        given: dict[str, Any] = {}
+        for side, counts in zip(self._sides, self._row_counts, strict=True):
+            matrix = found[side.factors].reshape(-1, self.config.rank)
+            # Without ratings, a row still has the factors that were drawn: they mean nothing
+            idle = (counts[side.rows[:-1]] == 0) & ~self._begun.get(side.role, np.False_)
             if idle.any():
                 matrix = matrix.copy()
                 matrix[idle] = 0
-            factors.append(matrix)
-        biases = [found[sides][0::2] for sides in SIDES]
-        ids = self._ratings.user_ids, self._ratings.item_ids
+            given[f"{side.role}_factors"] = matrix
+            given[f"{side.role}_biases"] = found[side.beside][0::2]
+            given[f"{side.role}_ids"] = getattr(self._ratings, f"{side.role}_ids")
         mean, loss = float(found["mean"][0]), self.config.loss_name
-        return FactorModel(
-            factors[0], factors[1], biases[0], biases[1], mean, ids[0], ids[1], loss, about
-        )
+        return FactorModel(**given, mean=mean, loss=loss, about=about)
 
     # What the workers ask
 
     def learn(self, shared: Arrays, task: BlockPair, epoch: int, eta0: float) -> tuple[int, float]:
-        """Learns from a task's ratings: how many they are, and the sum of the losses met."""
-        blocks = self._grid.task(*task)
-        starts = shared["train_starts"]
-        loss = self._learner(
-            self._blocks(shared, TRAIN, blocks),
-            self._grid.shape,
-            self._factors(shared),
-            self._shares,
-            self._plan(shared["mean"][0], eta0),
-        )
+        """Learns from a task's ratings; returns their number and the sum of their losses."""
+        blocks, starts = self._grid.task(*task), shared["train_starts"]
+        loss, _ = self._visit(self._learner, shared, TRAIN, blocks, eta0)
         return int((starts[blocks + 1] - starts[blocks]).sum()), float(loss)
 
-    def _factors(self, shared: Arrays) -> tuple[npt.NDArray[np.float32], ...]:
-        return shared["users"], shared["user_sides"], shared["items"], shared["item_sides"]
-
-    def _blocks(self, shared: Arrays, data: str, blocks: Any) -> tuple[Any, ...]:
+    def _visit(self, kernel: Kernel, shared: Arrays, data: str, blocks: Any, rate: float) -> Any:
         ratings = shared[f"{data}_ratings"]
-        return ratings.view(np.uint16), ratings.view(np.float32), shared[f"{data}_starts"], blocks
+        views = ratings.view(np.uint16), ratings.view(np.float32)
+        factors = tuple(shared[name] for name in FACTORS)
+        plan = self._plan(shared["mean"][0], rate)
+        given = *views, shared[f"{data}_starts"], blocks
+        return kernel(given, self._grid.shape, factors, self._shares, plan)
 
     @cached_property
     def _shares(self) -> tuple[npt.NDArray[np.float32], ...]:
-        """By row, one over the number of its ratings, where a penalty counts once a row."""
+        """One over each row's number of ratings, where a penalty counts once a row."""
         if self.config.weighted:
             return (NOTHING, NOTHING)
         return tuple(np.reciprocal(np.maximum(count, 1)) for count in self._row_counts)
@@ -444,15 +416,13 @@ class FactorProblem(BlockProblem):
         return tuple(map(np.float32, plan))
 
     def parts(self, data: str) -> int:
-        """In how many parts ratings are evaluated."""
+        """The number of parts that ratings are evaluated in."""
         return BANDS * BANDS
 
     def evaluate(self, shared: Arrays, data: str, part: int) -> npt.NDArray[np.float64]:
-        """The sum of the losses of some ratings, and that of their squared errors."""
+        """The sums of the losses and of the squared errors of some ratings."""
         blocks = self._grid.task(*divmod(part, BANDS))
-        factors, mean = self._factors(shared), shared["mean"][0]
-        ratings = self._blocks(shared, data, blocks)
-        return np.array(self._evaluator(ratings, self._grid.shape, factors, mean))
+        return np.array(self._visit(self._evaluator, shared, data, blocks, 0.0))
 
 
 NOTHING = np.empty(0, np.float32)

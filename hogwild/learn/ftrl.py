@@ -1,6 +1,6 @@
 """The solver `ftrl`: follow the proximally regularized leader, for weights that are exactly zero.
 
-There are no means of the weights: a mean of weights that are zero at different times is not zero.
+Weights are not averaged: the mean of weights that are zero at different times is not zero.
 """
 
 import math
@@ -25,14 +25,15 @@ from hogwild.steps.ftrl import WIDTH, D, Plan, count, finish, ftrl, rate_at
 from hogwild.steps.step import Step
 from hogwild.threads import share_of
 
-# Of the rows, those that hold the column whose rate says how often copies merge. Found on RCV1, a9a
-# and Debian's paths: of much less, merging takes time; of much more, the first epochs are worse
+# Share of the rows that hold a column: the rate of such a column decides how often copies merge.
+# Found on RCV1, a9a and Debian's paths: far below, merging takes long; far above, the first epochs
+# are worse
 SHARED = 0.01
-LOOKED_AT = 4096  # rows and values, from which their sizes are seen
+LOOKED_AT = 4096  # rows and values, at most, from which typical sizes are estimated
 
 
 class Ftrl(Solver):
-    """What FTRL-proximal is made of: its step, and the numbers of each epoch."""
+    """FTRL-proximal: its step, and the numbers of each epoch."""
 
     effort = 4.0
 
@@ -42,7 +43,7 @@ class Ftrl(Solver):
         return ftrl(self._config.loss_name, self._traits.data.weighted)
 
     def outcome(self, columns: int, nonzeros: float) -> "Reading":
-        """Weights made of sums."""
+        """Weights are computed from sums."""
         return Reading(columns)
 
     def plan(self, since: float, eta0: float) -> Plan:
@@ -56,7 +57,7 @@ class Ftrl(Solver):
 
     @cached_property
     def _slope(self) -> float:
-        """The usual size of the slope of a row's loss where all weights are zero."""
+        """The typical size of the slope of a row's loss at zero weights."""
         targets, parameter = self._traits.data.view.targets, self._traits.parameter
         per_row = 1 + self._traits.data.weighted
         some = _some(targets[::per_row])
@@ -65,7 +66,7 @@ class Ftrl(Solver):
 
     @cached_property
     def _gradient(self) -> float:
-        """The usual size of a derivative, there."""
+        """The typical size of a derivative at zero weights."""
         values = _some(self._traits.data.view.values).astype(np.float64)
         return self._slope * float(np.sqrt(np.mean(values**2))) if values.any() else 1.0
 
@@ -74,7 +75,7 @@ class Ftrl(Solver):
         return float(rate_at(self.plan(0.0, eta0), float(max(1, done))))
 
     def reading(self, now: Now) -> Plan:
-        """The numbers of what comes next: all rows done are before it."""
+        """The numbers of the next share: all rows so far come before it."""
         return self.plan(float(now.done), now.eta0)
 
     def start(self, stored: npt.NDArray[np.float32]) -> None:
@@ -82,15 +83,15 @@ class Ftrl(Solver):
         _note_rareness(self._traits.data.view, len(self._traits.data), stored)
 
     def steady_steps(self, done: int, eta0: float) -> int:
-        """All of an epoch: nothing that a row adds depends on the time."""
+        """A whole epoch: what a row adds does not depend on the step."""
         return len(self._traits.data)
 
     def kernels(self) -> list[Kernel]:
-        """All that the search for a rate will call."""
+        """The kernels that the search for a rate will call."""
         return [shared_loop(self.step)]
 
     def find_rate(self, sample: Sample, threads: int) -> float:
-        """A first rate: about the size of weights that change scores by as much as losses want."""
+        """A first rate, from the size of weights that change scores by a typical amount."""
         length = math.sqrt(sample.mean_square)
         wanted = self._slope / LOSSES[self._config.loss_name].curvature
         guess = power_of_two(wanted / length if length else 0.0)
@@ -100,7 +101,7 @@ class Ftrl(Solver):
         self, rows: RowView, order: npt.NDArray[np.uint32], rate: float, room: Room
     ) -> list[npt.NDArray[np.float32]]:
         sums, weights = room.zeros(WIDTH, 1)
-        size = len(order)  # which is that of the rows
+        size = len(order)  # all rows
         _note_rareness(rows, size, sums)
         bias, plan = np.zeros(WIDTH, np.float32), self.plan(0.0, rate)
         stored = view(Stored, sums, sums, bias, bias, sums[:0])
@@ -115,14 +116,14 @@ class Ftrl(Solver):
 
 
 def _note_rareness(rows: RowView, size: int, stored: npt.NDArray[np.float32]) -> None:
-    """Writes, for each column, on how many of the first rows one comes that holds it."""
+    """Writes for each column: one in how many of the first rows holds it."""
     counts = np.zeros(len(stored) // WIDTH, np.uint32)
     count(rows, view(Span, 0, size), counts)
     stored[int(D) :: WIDTH] = size / np.maximum(counts, 1)
 
 
 class Reading(Outcome):
-    """The weights that the numbers stored at an epoch's end mean."""
+    """The weights that the stored numbers stand for at an epoch's end."""
 
     kept = ("stored", "weights")
 
@@ -130,17 +131,17 @@ class Reading(Outcome):
         self._size = columns + 1
 
     def shared(self) -> Wanted:
-        """The weights, beside what they are made of."""
+        """The weights; what they are computed from is shared anyway."""
         return {"weights": (self._size, np.float32)}
 
     def kernels(self) -> list[Kernel]:
-        """All that will be called."""
+        """The kernels that will be called."""
         return [finish, count]
 
     def finish(
         self, shared: Arrays, reading: Any, moments: tuple[int, int] | None, part: int, parts: int
     ) -> npt.NDArray[np.float64]:
-        """Makes a share of the weights of what is stored."""
+        """Computes a share of the weights from what is stored."""
         span = view(Span, *share_of(self._size, parts, part))
         finish(shared["stored"], reading, span, shared["weights"])
         return np.zeros(0)
@@ -151,5 +152,5 @@ class Reading(Outcome):
 
 
 def _some(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """A few of them, from everywhere."""
+    """Some of the values, evenly spaced."""
     return values[:: max(1, len(values) // LOOKED_AT)]

@@ -1,4 +1,4 @@
-"""How many scores a row has: one, or one for each of K heads; the kernels and shapes for either."""
+"""The scores of a row, one or K: the kernels, shapes and scratch arrays for either."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,19 +20,20 @@ from hogwild.steps.sgd import sgd
 from hogwild.steps.step import Step
 
 Weights = npt.NDArray[np.float32]
-TRIED = 16  # heads, at most, that rates are tried with: the rate depends on the rows, above all
+TRIED = 16  # heads, at most, that rates are tried with: the rate depends mostly on the rows
 # K heads at once take as long as K / AT_ONCE one after the other
 AT_ONCE = 8
 
 
 @dataclass(frozen=True)
 class Heads:
-    """One score a row.
+    """The scores of a row: one, or one for each class or label.
 
     Attributes:
         loss, kind: the names of the loss and of the kind of targets.
         count: how many scores a row has.
-        known: how many its targets tell of; more than `count` where some are left out.
+        known: how many classes or labels its targets know; more than `count` where some are left
+            out.
     """
 
     loss: str
@@ -41,9 +42,14 @@ class Heads:
     known: int = 1
 
     @property
+    def several(self) -> bool:
+        """Whether kernels for several heads are used, for one class or label, too."""
+        return self.kind in (CLASSES, LABELS)
+
+    @property
     def width(self) -> int:
         """Numbers stored for a column."""
-        return 1
+        return width_of(self.count) if self.several else 1
 
     @property
     def effort(self) -> float:
@@ -51,30 +57,36 @@ class Heads:
         return max(1.0, self.width / AT_ONCE)
 
     @property
+    def coupled(self) -> bool:
+        """Whether a head's slope depends on the scores of the others."""
+        return LOSSES[self.loss].kinds == (CLASSES,)
+
+    @property
     def groups(self) -> int:
-        """Of how many groups of heads each can be learned without the others."""
-        return 1
+        """The number of groups of heads that are learned independently of each other."""
+        return 1 if self.coupled else -(-self.count // register_of(self.width))
 
     def few(self) -> "Heads":
         """Some of the heads, to try rates with."""
-        return self
+        return self if self.coupled else replace(self, count=min(self.count, TRIED))
 
     def step(self, schedule: str, weighted: bool) -> Step:
         """The step of stochastic gradient descent."""
+        if self.several:
+            return step_of_heads(self.loss, self.kind, schedule, weighted, register_of(self.width))
         return sgd(self.loss, schedule, weighted)
 
     def shape(self, weighted: bool, groups: tuple[int, int] | None = None) -> Shape:
         """The shape that kernels take, of all heads or of some groups."""
-        shape: Shape = view(Shape, self.width, 0, self.count, self._words + weighted)
+        lanes = 0, self.count
+        if groups is not None and self.groups > 1:
+            lanes = groups[0] * LINE, min(groups[1] * LINE, self.count)
+        words = -(-self.known // int(WORD)) if self.kind == LABELS else 1  # without the weight
+        shape: Shape = view(Shape, self.width, *lanes, words + weighted)
         return shape
 
-    @property
-    def _words(self) -> int:
-        """Numbers of a row's targets, without its weight."""
-        return 1
-
     def scratch(self, width: int | None = None) -> Own:
-        """Scratch for one worker whose step stores so many numbers for a column."""
+        """Scratch for one worker whose step stores `width` numbers for a column."""
         width = width or self.width
         scores, signs = zeros_on_a_line(width), zeros_on_a_line(width)
         signs[: self.count] = -1
@@ -83,7 +95,10 @@ class Heads:
         return own
 
     def kernels(self, weighted: bool) -> list[Kernel]:
-        """The evaluator, and what compares weights."""
+        """The evaluator, and the kernel that compares weights."""
+        if self.several:
+            given = self.loss, self.kind, weighted, register_of(self.width)
+            return [heads_evaluator(*given), heads_comparer(*given)]
         return [evaluator(self.loss, self.kind, weighted), comparer(self.loss, weighted)]
 
     def evaluate(
@@ -91,7 +106,7 @@ class Heads:
     ) -> npt.NDArray[np.float64]:
         """The sums over some rows of the losses and of the two errors of the kind of target."""
         look, _ = self.kernels(weighted)
-        return np.array(look(rows, span, weights, parameter))
+        return np.array(look(rows, span, weights, parameter, *self._more(weighted)))
 
     def losses(
         self,
@@ -105,86 +120,18 @@ class Heads:
         points = (*weights, *(POINTS - len(weights)) * [weights[0]])  # the rest is not looked at
         found = np.empty((len(weights), int(span.end - span.begin)))
         _, compare = self.kernels(weighted)
-        more = self._more(weighted)
-        compare(
-            rows,
-            span,
-            points,
-            np.uintp(len(weights)),
-            *more[:1],
-            parameter,
-            *more[1:],
-            found.ravel(),
-        )
+        given = rows, span, points, np.uintp(len(weights)), parameter, *self._more(weighted)
+        compare(*given, found.ravel())
         return found
 
     def _more(self, weighted: bool) -> tuple[Any, ...]:
-        """What kernels for several heads take besides."""
-        return ()
-
-
-class SeveralHeads(Heads):
-    """K scores a row, one for each class or label."""
-
-    @property
-    def width(self) -> int:
-        """Numbers stored for a column."""
-        return width_of(self.count)
-
-    @property
-    def coupled(self) -> bool:
-        """Whether a head's slope depends on the scores of the others."""
-        return LOSSES[self.loss].kinds == (CLASSES,)
-
-    @property
-    def groups(self) -> int:
-        """Of how many groups of heads each can be learned without the others."""
-        return 1 if self.coupled else -(-self.count // register_of(self.width))
-
-    def few(self) -> "Heads":
-        """Some of the heads, to try rates with."""
-        return self if self.coupled else replace(self, count=min(self.count, TRIED))
-
-    def step(self, schedule: str, weighted: bool) -> Step:
-        """The step of stochastic gradient descent."""
-        given = self.loss, self.kind, schedule, weighted
-        return step_of_heads(*given, register_of(self.width))
-
-    def shape(self, weighted: bool, groups: tuple[int, int] | None = None) -> Shape:
-        """The shape that kernels take, of all heads or of some groups."""
-        lanes = 0, self.count
-        if groups is not None and self.groups > 1:
-            lanes = groups[0] * LINE, min(groups[1] * LINE, self.count)
-        shape: Shape = view(Shape, self.width, *lanes, self._words + weighted)
-        return shape
-
-    @property
-    def _words(self) -> int:
-        """Numbers of a row's targets, without its weight."""
-        return -(-self.known // int(WORD)) if self.kind == LABELS else 1
-
-    def kernels(self, weighted: bool) -> list[Kernel]:
-        """The evaluator, and what compares weights."""
-        given = self.loss, self.kind, weighted, register_of(self.width)
-        return [heads_evaluator(*given), heads_comparer(*given)]
-
-    def evaluate(
-        self, rows: RowView, weighted: bool, span: Span, weights: Weights, parameter: float
-    ) -> npt.NDArray[np.float64]:
-        """The sums over some rows of the losses and of the two errors of the kind of target."""
-        look, _ = self.kernels(weighted)
-        shape, own = self._more(weighted)
-        return np.array(look(rows, span, weights, shape, parameter, own))
-
-    def _more(self, weighted: bool) -> tuple[Any, ...]:
-        """What kernels for several heads take besides."""
-        return self.shape(weighted), self.scratch()
+        """Further arguments of the kernels for several heads."""
+        return (self.shape(weighted), self.scratch()) if self.several else ()
 
 
 def heads_of(loss: str, kind: str, count: int) -> Heads:
-    """What a loss and a kind of targets call for, where there are so many labels to score."""
-    several = kind in (CLASSES, LABELS)
-    return (SeveralHeads if several else Heads)(loss, kind, count, count)
+    """The heads for a loss, a kind of targets and a number of labels to score."""
+    return Heads(loss, kind, count, count)
 
 
 def zeros_on_a_line(size: int) -> Weights:

@@ -1,7 +1,7 @@
 """How good the scores of several heads are. Add a metric to a table here.
 
-Metrics are functions of scores (rows x heads), targets, weights of rows and the loss. Targets are
-the number of a row's class, or for several labels whether the row has each of them.
+A metric is a function of scores (rows x heads), targets, row weights and the loss. A target is the
+number of a row's class or, for several labels, a row of booleans.
 """
 
 from typing import Any
@@ -13,14 +13,14 @@ from hogwild.learn.losses import CLASSES, LOSSES
 from hogwild.learn.metrics import Metric
 
 TOP = 5  # the classes with the highest scores, for the top-k error
-FEW = 20  # classes, at most, of which the whole table of confusions is given
-LARGEST = 20  # confusions that are given where there are more classes
+FEW = 20  # classes, at most, for which the whole confusion table is returned
+LARGEST = 20  # confusions that are returned for more classes
 
 Array = npt.NDArray[Any]
 
 
 def probabilities(scores: Array, loss: str) -> npt.NDArray[np.float64] | None:
-    """The probability of each class: softmax, or of heads by themselves scaled to a sum of 1."""
+    """The probability of each class: softmax, or independent heads scaled to a sum of 1."""
     odds = LOSSES[loss].probability
     if odds is None:
         return None
@@ -44,7 +44,7 @@ def _top_error(scores: Array, targets: Array, weights: Array, loss: str) -> floa
 
 
 def _table(scores: Array, targets: Array, weights: Array) -> npt.NDArray[np.float64]:
-    """The weight of the rows of each class (a line) that are predicted as each class."""
+    """The confusion table: a row for each true class, a column for each predicted class."""
     count = scores.shape[1]
     places = targets * count + scores.argmax(axis=1)
     return np.bincount(places, weights, count * count).reshape(count, count).astype(np.float64)
@@ -90,9 +90,9 @@ def _log_loss(scores: Array, targets: Array, weights: Array, loss: str) -> float
 
 
 def _confusion(scores: Array, targets: Array, weights: Array, loss: str) -> Any:
-    """The table of true (lines) and predicted classes; of many classes, the largest confusions.
+    """The confusion table; for many classes, the largest confusions.
 
-    These are triples: the number of the true class, that of the predicted one, and how many rows.
+    A confusion is a triple: the true class, the predicted class, and the number of rows.
     """
     table = _table(scores, targets, weights)
     if len(table) <= FEW:
@@ -114,7 +114,7 @@ def _subset_accuracy(scores: Array, targets: Array, weights: Array, loss: str) -
 
 
 def _label_counts(scores: Array, targets: Array, weights: Array) -> tuple[Array, Array, Array]:
-    """For each label the weight of rows that have it, are predicted to, and both."""
+    """For each label, the weight of the rows that have it, are predicted to have it, and both."""
     predicted = scores > 0
     return weights @ targets, weights @ predicted, weights @ (predicted & targets)
 

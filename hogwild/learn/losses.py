@@ -1,9 +1,9 @@
 """Losses: what a score costs, and the derivative of that by the score.
 
-A loss is two scalar functions, ``value(score, target, parameter)`` and ``slope`` of the same. For
-classes targets are -1 and +1, and z = target * score in the formulas is the margin; for numbers
-they are the numbers themselves, and d = score - target. Add one here and the kernels, the command
-line, the documentation and the tests know it.
+A loss is two scalar functions, ``value(score, target, parameter)`` and ``slope`` with the same
+arguments; kernels compile them in. For classes, targets are -1 and +1, and z = target * score is
+the margin; for numbers, d = score - target. A new entry of ``LOSSES`` is known to the kernels, the
+command line, the documentation and the tests.
 """
 
 import math
@@ -14,19 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.kernels.compile import inline, one_of
+from hogwild.kernels.compile import always_inline, inline, one_of
 from hogwild.kernels.exponential import exp, log1p
 
 Scalar = Callable[[float, float, float], float]
 
-# Below this margin the exponential loss goes on as its tangent (exp(50) is 5e21): no overflow
+# Below this margin the exponential loss continues as its tangent (exp(50) is 5e21): no overflow
 STEEPEST = -50.0
-# Above this score Poisson's loss goes on as its tangent
+# Above this score the Poisson loss continues as its tangent
 HIGHEST = 30.0
 ROUNDS = 8  # of Newton's method in an implicit step; one that has not ended by then is shorter
-# A product beyond this is not multiplied any more, but its logarithm taken
+# Where a product of factors exceeds this, its logarithm is added to the total
 LARGE = 1e300
-# Below this share of the target the Kullback-Leibler divergence of a score goes on as its tangent
+# Below this share of the target, the Kullback-Leibler divergence continues as its tangent
 FAINTEST = 0.1
 
 # Kinds of targets: one of two classes, numbers, one of several classes, several labels at once
@@ -35,7 +35,7 @@ SIGNS, NUMBERS, COUNTS, CLASSES, LABELS = "signs", "numbers", "counts", "classes
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number that a loss depends on: the option that sets it, and which values it takes."""
+    """The parameter of a loss: the option that sets it, its default and its range."""
 
     option: str
     default: float
@@ -51,17 +51,16 @@ class Loss:
         formula: for the reader.
         value, slope: what a score costs, and the derivative by the score.
         kinds: the kinds of targets that it is for.
-        curvature: how far the slope changes, at most, where the score changes by one; where the
-            slope jumps, which few scores come to at a time, half of the jump.
-        parameter: the number that it depends on, if any.
-        after: of a loss so steep that plain steps overshoot: (score, target, pull) -> the score u
+        curvature: the largest change of the slope where the score changes by one. Where the slope
+            jumps, half of the jump: few scores are at the jump at a time.
+        parameter: the parameter, if any.
+        after: for a loss so steep that plain steps overshoot: (score, target, pull) -> the score u
             after an implicit step, u = score - pull * slope(u).
-        probability: of scores, the probability of the class +1, if it gives one.
-        mean: of scores, the expected value of the target, where that is not the score.
-        for_many: value and slope for many scores at once, of which LLVM makes vector instructions;
-            None where it does so of the others.
-        add: adds a value to a sum that is kept as two numbers, ``total + log(product)``: of values
-            that are logarithms, one logarithm is then taken for hundreds of them.
+        probability: scores -> probabilities of the class +1, if the loss gives any.
+        mean: scores -> expected values of the target, where that is not the score.
+        for_many: value and slope that LLVM can vectorize, where it cannot vectorize the others.
+        add: adds a value to a sum kept as two numbers, ``total + log(product)``: hundreds of
+            logarithms become one.
     """
 
     formula: str
@@ -76,46 +75,29 @@ class Loss:
     for_many: tuple[Scalar, Scalar] | None = None
     add: Callable[..., Any] | None = None
 
+    def __post_init__(self) -> None:
+        for function in (self.value, self.slope, self.after, self.add, *(self.for_many or ())):
+            if function is not None:
+                inline(function)
+
     @property
     def default(self) -> float:
-        """The value of the parameter where none is given; 0 where there is none."""
+        """The default of the parameter; 0 where there is none."""
         return self.parameter.default if self.parameter else 0.0
 
     @property
     def of_heads(self) -> tuple[Scalar, Scalar]:
-        """Value and slope, where a row has several scores."""
+        """Value and slope for rows with several scores."""
         return self.for_many or (self.value, self.slope)
 
 
-@inline
-def hinge(score: float, target: float, parameter: float) -> float:
-    return max(0.0, 1.0 - target * score)
-
-
-@inline
-def hinge_slope(score: float, target: float, parameter: float) -> float:
-    return -target if target * score < 1.0 else 0.0
-
-
-@inline
-def squared_hinge(score: float, target: float, parameter: float) -> float:
-    return max(0.0, 1.0 - target * score) ** 2
-
-
-@inline
-def squared_hinge_slope(score: float, target: float, parameter: float) -> float:
-    return -2.0 * target * max(0.0, 1.0 - target * score)
-
-
 def _logistic(exp_of: Any, log1p_of: Any) -> tuple[Scalar, Scalar]:
-    """Value and slope, made of these functions."""
+    """Value and slope, given exp and log1p."""
 
-    @inline
     def logistic(score: float, target: float, parameter: float) -> Any:
         margin = target * score
         return max(0.0, -margin) + log1p_of(exp_of(-abs(margin)))
 
-    @inline
     def logistic_slope(score: float, target: float, parameter: float) -> Any:
         # -target / (1 + exp(z)), written so that exp cannot overflow
         margin = target * score
@@ -125,9 +107,8 @@ def _logistic(exp_of: Any, log1p_of: Any) -> tuple[Scalar, Scalar]:
     return logistic, logistic_slope
 
 
-@inline
 def add_logistic(sums: Any, score: float, target: float, parameter: float) -> Any:
-    # Of a value below 1e-16 nothing is left: each row adds an absolute error of at most 1e-16
+    # A value below 1e-16 is lost: each row adds an absolute error of at most 1e-16
     total, product = sums
     margin = target * score
     total += max(0.0, -margin)
@@ -137,121 +118,42 @@ def add_logistic(sums: Any, score: float, target: float, parameter: float) -> An
     return total, product
 
 
-@inline
-def squared(score: float, target: float, parameter: float) -> float:
-    return 0.5 * (score - target) ** 2
-
-
-@inline
-def squared_slope(score: float, target: float, parameter: float) -> float:
-    return score - target
-
-
-@inline
 def modified_huber(score: float, target: float, parameter: float) -> float:
     margin = target * score
     return max(0.0, 1.0 - margin) ** 2 if margin >= -1.0 else -4.0 * margin
 
 
-@inline
-def modified_huber_slope(score: float, target: float, parameter: float) -> float:
-    return -2.0 * target * min(2.0, max(0.0, 1.0 - target * score))
-
-
-@inline
 def exponential(score: float, target: float, parameter: float) -> float:
     margin = target * score
-    bent = max(margin, STEEPEST)
-    return math.exp(-bent) * (1.0 + (bent - margin))
+    clipped = max(margin, STEEPEST)
+    return math.exp(-clipped) * (1.0 + (clipped - margin))
 
 
-@inline
-def exponential_slope(score: float, target: float, parameter: float) -> float:
-    return -target * math.exp(-max(target * score, STEEPEST))
-
-
-@inline
-def perceptron(score: float, target: float, parameter: float) -> float:
-    return max(0.0, -target * score)
-
-
-@inline
-def perceptron_slope(score: float, target: float, parameter: float) -> float:
-    # At zero too, where all scores start: else nothing would ever be learned
-    return -target if target * score <= 0.0 else 0.0
-
-
-@inline
-def absolute(score: float, target: float, parameter: float) -> float:
-    return abs(score - target)
-
-
-@inline
-def absolute_slope(score: float, target: float, parameter: float) -> float:
-    return 1.0 if score > target else -1.0 if score < target else 0.0
-
-
-@inline
 def divergence(score: float, target: float, parameter: float) -> float:
     if target <= 0.0:
         return score - target
-    bent = max(score, FAINTEST * target)
-    tangent = (1.0 - target / bent) * (score - bent)
-    return target * math.log(target / bent) - target + bent + tangent
+    clipped = max(score, FAINTEST * target)
+    tangent = (1.0 - target / clipped) * (score - clipped)
+    return target * math.log(target / clipped) - target + clipped + tangent
 
 
-@inline
-def divergence_slope(score: float, target: float, parameter: float) -> float:
-    return 1.0 - target / max(score, FAINTEST * target) if target > 0.0 else 1.0
-
-
-@inline
 def huber(score: float, target: float, parameter: float) -> float:
     size = abs(score - target)
     return 0.5 * size * size if size <= parameter else parameter * (size - 0.5 * parameter)
 
 
-@inline
-def huber_slope(score: float, target: float, parameter: float) -> float:
-    return max(-parameter, min(parameter, score - target))
-
-
-@inline
-def epsilon_insensitive(score: float, target: float, parameter: float) -> float:
-    return max(0.0, abs(score - target) - parameter)
-
-
-@inline
 def epsilon_insensitive_slope(score: float, target: float, parameter: float) -> float:
     difference = score - target
     return 1.0 if difference > parameter else -1.0 if difference < -parameter else 0.0
 
 
-@inline
-def quantile(score: float, target: float, parameter: float) -> float:
-    difference = score - target
-    return max((1.0 - parameter) * difference, -parameter * difference)
-
-
-@inline
-def quantile_slope(score: float, target: float, parameter: float) -> float:
-    return 1.0 - parameter if score > target else -parameter if score < target else 0.0
-
-
-@inline
 def poisson(score: float, target: float, parameter: float) -> float:
-    bent = min(score, HIGHEST)
-    return math.exp(bent) * (1.0 + (score - bent)) - target * score
+    clipped = min(score, HIGHEST)
+    return math.exp(clipped) * (1.0 + (score - clipped)) - target * score
 
 
-@inline
-def poisson_slope(score: float, target: float, parameter: float) -> float:
-    return math.exp(min(score, HIGHEST)) - target
-
-
-@inline
 def poisson_after(score: float, target: float, pull: float) -> float:
-    # Newton's method for u = score - pull * (exp(u) - target), begun above u, where it stays
+    # Newton's method for u = score - pull * (exp(u) - target); it starts above u and stays there
     after = score
     if math.exp(min(score, HIGHEST)) < target:
         after = min(math.log(target), score + pull * target)
@@ -273,17 +175,19 @@ def _softmax(scores: Any) -> Any:
     return softmax(scores, axis=1)
 
 
-def _clipped(score: Any) -> Any:
-    return (score.clip(-1, 1) + 1) / 2
-
-
-def _exponential(score: Any) -> Any:
-    return np.exp(score)
-
-
 LOSSES: dict[str, Loss] = {
-    "hinge": Loss("max(0, 1 - z)", hinge, hinge_slope, curvature=0.5),
-    "squared_hinge": Loss("max(0, 1 - z)^2", squared_hinge, squared_hinge_slope, curvature=2.0),
+    "hinge": Loss(
+        "max(0, 1 - z)",
+        lambda score, target, _: max(0.0, 1.0 - target * score),
+        lambda score, target, _: -target if target * score < 1.0 else 0.0,
+        curvature=0.5,
+    ),
+    "squared_hinge": Loss(
+        "max(0, 1 - z)^2",
+        lambda score, target, _: max(0.0, 1.0 - target * score) ** 2,
+        lambda score, target, _: -2.0 * target * max(0.0, 1.0 - target * score),
+        curvature=2.0,
+    ),
     "logistic": Loss(
         "log(1 + exp(-z))",
         *_logistic(math.exp, math.log1p),
@@ -292,15 +196,24 @@ LOSSES: dict[str, Loss] = {
         add=add_logistic,
         for_many=_logistic(exp, log1p),
     ),
-    "squared": Loss("d^2 / 2", squared, squared_slope, (SIGNS, NUMBERS, COUNTS)),
+    "squared": Loss(
+        "d^2 / 2",
+        lambda score, target, _: 0.5 * (score - target) ** 2,
+        lambda score, target, _: score - target,
+        (SIGNS, NUMBERS, COUNTS),
+    ),
     "modified_huber": Loss(
         "max(0, 1 - z)^2, and -4 z below z = -1",
         modified_huber,
-        modified_huber_slope,
+        lambda score, target, _: -2.0 * target * min(2.0, max(0.0, 1.0 - target * score)),
         curvature=2.0,
-        probability=_clipped,
+        probability=lambda score: (score.clip(-1, 1) + 1) / 2,
     ),
-    "exponential": Loss("exp(-z), straight below z = -50", exponential, exponential_slope),
+    "exponential": Loss(
+        "exp(-z), straight below z = -50",
+        exponential,
+        lambda score, target, _: -target * math.exp(-max(target * score, STEEPEST)),
+    ),
     "cross_entropy": Loss(
         "log(1 + exp(-z)), z = score of the class - log(sum of exp(scores of the others))",
         *_logistic(math.exp, math.log1p),
@@ -308,26 +221,37 @@ LOSSES: dict[str, Loss] = {
         curvature=0.5,
         probability=_softmax,
     ),
-    "perceptron": Loss("max(0, -z)", perceptron, perceptron_slope, curvature=0.5),
-    "absolute": Loss("|d|", absolute, absolute_slope, (NUMBERS, COUNTS)),
+    "perceptron": Loss(
+        "max(0, -z)",
+        lambda score, target, _: max(0.0, -target * score),
+        # At zero, too: all scores start there, and training must get going
+        lambda score, target, _: -target if target * score <= 0.0 else 0.0,
+        curvature=0.5,
+    ),
+    "absolute": Loss(
+        "|d|",
+        lambda score, target, _: abs(score - target),
+        lambda score, target, _: 1.0 if score > target else -1.0 if score < target else 0.0,
+        (NUMBERS, COUNTS),
+    ),
     "huber": Loss(
         "d^2 / 2, straight above |d| = epsilon",
         huber,
-        huber_slope,
+        lambda score, target, epsilon: max(-epsilon, min(epsilon, score - target)),
         (NUMBERS, COUNTS),
         parameter=Parameter("epsilon", 0.1, 0.0),
     ),
     "epsilon_insensitive": Loss(
         "max(0, |d| - epsilon)",
-        epsilon_insensitive,
+        lambda score, target, epsilon: max(0.0, abs(score - target) - epsilon),
         epsilon_insensitive_slope,
         (NUMBERS, COUNTS),
         parameter=Parameter("epsilon", 0.1, 0.0),
     ),
     "quantile": Loss(
         "quantile * max(0, -d) + (1 - quantile) * max(0, d)",
-        quantile,
-        quantile_slope,
+        lambda score, target, q: max((1.0 - q) * (score - target), q * (target - score)),
+        lambda score, target, q: 1.0 - q if score > target else -q if score < target else 0.0,
         (NUMBERS, COUNTS),
         curvature=0.5,
         parameter=Parameter("quantile", 0.5, 0.0, 1.0),
@@ -335,49 +259,45 @@ LOSSES: dict[str, Loss] = {
     "poisson": Loss(
         "exp(score) - target * score, straight above a score of 30",
         poisson,
-        poisson_slope,
+        lambda score, target, _: math.exp(min(score, HIGHEST)) - target,
         (COUNTS,),
         after=poisson_after,
-        mean=_exponential,
+        mean=np.exp,
     ),
 }
 
-
-# Factorization learns values, not signs (logistic: -1 or 1, made of the values 0 and 1)
+# Factorization learns values, not signs (logistic: -1 and 1 stand for the values 0 and 1)
 FACTOR_LOSSES: dict[str, Loss] = {
-    "squared": LOSSES["squared"],
-    "absolute": LOSSES["absolute"],
-    "logistic": LOSSES["logistic"],
-    "kl": Loss(
-        "target log(target / score) - target + score, straight below target / 10",
-        divergence,
-        divergence_slope,
-        (NUMBERS,),
-    ),
+    name: LOSSES[name] for name in ("squared", "absolute", "logistic")
 }
+FACTOR_LOSSES["kl"] = Loss(
+    "target log(target / score) - target + score, straight below target / 10",
+    divergence,
+    lambda score, target, _: 1.0 - target / max(score, FAINTEST * target) if target > 0.0 else 1.0,
+    (NUMBERS,),
+)
 
 
 @cache
 def adder(loss: str, weighted: bool) -> Callable[..., Any]:
     """(sums, weight, score, target, parameter) -> sums, with the weighted loss of a row added."""
     value, add = LOSSES[loss].value, LOSSES[loss].add
-    if add is not None:
-
-        @inline
-        def add_one(sums: Any, weight: Any, score: Any, target: Any, parameter: Any) -> Any:
-            if not weighted or weight == 1.0:
-                return add(sums, score, target, parameter)
-            total, product = sums
-            return total + weight * value(score, target, parameter), product
-
-        return add_one
 
     @inline
     def add_weighted(sums: Any, weight: Any, score: Any, target: Any, parameter: Any) -> Any:
         total, product = sums
         return total + weight * value(score, target, parameter), product
 
-    return add_weighted
+    if add is None:
+        return add_weighted
+
+    @inline
+    def add_one(sums: Any, weight: Any, score: Any, target: Any, parameter: Any) -> Any:
+        if weighted and weight != 1.0:
+            return add_weighted(sums, weight, score, target, parameter)
+        return add(sums, score, target, parameter)
+
+    return add_one
 
 
 def names_for(kind: str) -> list[str]:
@@ -386,9 +306,19 @@ def names_for(kind: str) -> list[str]:
 
 
 def factor_code(name: str) -> int:
-    """The number by which the kernels of factorization know a loss."""
+    """The number of a loss in the kernels of factorization."""
     return list(FACTOR_LOSSES).index(name)
 
 
+LOGISTIC = factor_code("logistic")
 factor_value_of = one_of([loss.value for loss in FACTOR_LOSSES.values()])
 factor_slope_of = one_of([loss.slope for loss in FACTOR_LOSSES.values()])
+
+
+@always_inline
+def rating_error(loss: Any, score: Any, value: Any) -> Any:
+    """The error of a predicted rating; with the logistic loss, that of the probability of a 1."""
+    expected, given = np.float64(score), np.float64(value)
+    if loss == LOGISTIC:
+        return 1.0 / (1.0 + np.exp(-expected)) - 0.5 * (given + 1.0)
+    return expected - given

@@ -1,4 +1,4 @@
-"""How good scores are: functions of scores, targets, weights of rows and the loss. Add one here."""
+"""Metrics: functions of scores, targets, row weights and the loss. Add one here."""
 
 from collections.abc import Callable
 from typing import Any
@@ -37,14 +37,14 @@ def auc(scores: Floats, targets: Floats, weights: Floats, loss: str) -> float | 
     if positive == 0 or negative == 0:
         return None
     _, group = np.unique(scores, return_inverse=True)
-    # Of each score, the weight of negative rows: those below count whole, those at it half
+    # Negative rows below a score count whole, those with the same score half
     below = np.bincount(group, np.where(is_positive, 0.0, weights))
     beaten = np.cumsum(below) - below / 2
     return float((beaten[group] * weights)[is_positive].sum() / (positive * negative))
 
 
 def confusion(scores: Floats, targets: Floats, weights: Floats, loss: str) -> dict[str, float]:
-    """How many rows of each class were predicted as which."""
+    """The number of rows of each class, by predicted class."""
     predicted, true = scores > 0, targets > 0
     counts = {
         "true_negative": ~predicted & ~true,
@@ -56,22 +56,22 @@ def confusion(scores: Floats, targets: Floats, weights: Floats, loss: str) -> di
 
 
 def _count(weight: float) -> float:
-    """A sum of weights; of whole ones, a whole number."""
+    """A sum of weights, as an int where it is whole."""
     return int(weight) if weight == int(weight) else float(weight)
 
 
 def rmse(scores: Floats, targets: Floats, weights: Floats, loss: str) -> float:
-    """The root of the mean squared error of what is predicted."""
+    """The root of the mean squared error."""
     return float(np.sqrt(np.average((_expected(scores, loss) - targets) ** 2, weights=weights)))
 
 
 def mae(scores: Floats, targets: Floats, weights: Floats, loss: str) -> float:
-    """The mean size of the errors."""
+    """The mean absolute error."""
     return float(np.average(np.abs(_expected(scores, loss) - targets), weights=weights))
 
 
 def r2(scores: Floats, targets: Floats, weights: Floats, loss: str) -> float | None:
-    """The share of the variance that is explained; None where all targets are equal."""
+    """The explained share of the variance; None where all targets are equal."""
     mean = np.average(targets, weights=weights)
     variance = np.average((targets - mean) ** 2, weights=weights)
     if variance == 0:
@@ -81,7 +81,7 @@ def r2(scores: Floats, targets: Floats, weights: Floats, loss: str) -> float | N
 
 
 def deviance(scores: Floats, targets: Floats, weights: Floats, loss: str) -> float | None:
-    """Poisson's mean deviance, for that loss."""
+    """The mean Poisson deviance; None for other losses."""
     if loss != "poisson":
         return None
     ratio = np.where(targets > 0, targets, 1.0)
@@ -94,8 +94,8 @@ def _expected(scores: Floats, loss: str) -> Floats:
     return scores if mean is None else np.asarray(mean(scores))
 
 
-GREATER_IS_BETTER = ("auc", "r2", "subset_accuracy", "macro_f1", "micro_f1")  # else less is
-TABLES = ("confusion", "class_errors")  # that are no numbers
+GREATER_IS_BETTER = ("auc", "r2", "subset_accuracy", "macro_f1", "micro_f1")
+TABLES = ("confusion", "class_errors")  # not single numbers
 
 CLASS_METRICS: dict[str, Metric] = {
     "error": error,

@@ -1,4 +1,4 @@
-"""The penalty of a linear model: l2/2 |w|^2 + l1 |w|_1, of which either part may be 0."""
+"""The penalty of a linear model: l2/2 |w|^2 + l1 |w|_1; each part may be 0."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -10,18 +10,18 @@ from hogwild.kernels.evaluate import absolute_sum, squared_norm
 
 
 class Penalty(NamedTuple):
-    """The weights of its parts."""
+    """The coefficients of the two parts."""
 
     l2: float
     l1: float = 0.0
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "Penalty":
-        """The penalty that options by name ask for."""
+        """The penalty for options by name."""
         return cls(*(float(options.get(part) or 0.0) for part in cls._fields))
 
     def value(self, weights: npt.NDArray[np.float32]) -> float:
-        """What the weights cost; the intercept, which costs nothing, is not among them."""
+        """The penalty of weights, given without the intercept, which is not penalized."""
         total = 0.0
         if self.l2:
             total += self.of_squares(float(squared_norm(weights)))

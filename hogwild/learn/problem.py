@@ -1,8 +1,8 @@
-"""What a problem is: what is learned, as the coordinator and the workers see it.
+"""The interface of a problem, for the coordinator and the workers.
 
-`learn/linear.py` is one, `learn/factors.py` another; each model family goes through the
-same coordinator, workers and strategies. Two kinds differ in how workers go through an epoch: by
-examples in a random order (`RowProblem`), or by blocks of them (`BlockProblem`).
+`learn/linear.py` and `learn/factors.py` are problems: all model families use the same coordinator,
+workers and strategies. In an epoch, workers visit single examples in a random order (`RowProblem`)
+or blocks of examples (`BlockProblem`).
 """
 
 from abc import ABC, abstractmethod
@@ -27,8 +27,7 @@ SUMS = ("whole", "tail")  # of the weights of a row problem, over early and over
 
 
 class Share(NamedTuple):
-    """A share of an epoch, the same for all workers: the whole, unless weights must be made whole
-    in between."""
+    """A share of an epoch, the same for all workers; often the whole epoch."""
 
     epoch: int
     begin: float  # from this share of each worker's rows
@@ -38,7 +37,7 @@ class Share(NamedTuple):
 
 
 class Now(NamedTuple):
-    """Where training is: steps done, those done when this share of the epoch began, its rate."""
+    """The state of training: steps so far, steps before this share of the epoch, its rate."""
 
     done: int
     since: int
@@ -46,7 +45,7 @@ class Now(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A number of the trace that people are shown after every epoch."""
+    """A number of the trace that is printed after every epoch."""
 
     key: str
     title: str
@@ -54,24 +53,24 @@ class Shown(NamedTuple):
 
 
 class Problem(ABC):
-    """What is learned. A problem that lacks something leaves its method as it is here."""
+    """What is learned, from which data. Methods that are not abstract have usable defaults."""
 
     name: str  # where the data comes from, for messages
-    units: int  # examples to learn from
-    work: int  # what throughput is counted by: non-zeros, or ratings
-    work_name: str  # of what `work` counts
-    unit_name: str  # of what `units` counts
+    units: int  # examples in the training data
+    work: int  # non-zeros or ratings in the training data, for the throughput
+    work_name: str  # what `work` counts
+    unit_name: str  # what `units` counts
     seed: int
-    notes: list[str]  # what the user should be told before training
+    notes: list[str]  # messages for the user before training
     shown: tuple[Shown, ...]
-    snapshots = 0  # of the weights in an epoch, of which means are made; 0: none
+    snapshots = 0  # of the weights in an epoch, to be averaged; 0: none
     averages_run = False  # whether what is taken is a mean over all epochs
-    judge: str | None = None  # the number of the trace by which the best epoch is told, if any
-    most_workers = 1024  # that can be at work at once
-    ours_alone: tuple[str, ...] = ()  # attributes that the workers do without
+    judge: str | None = None  # the number of the trace that decides which epoch is best, if any
+    most_workers = 1024  # at the same time
+    ours_alone: tuple[str, ...] = ()  # attributes that workers do not need
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is sent to workers that are at another problem yet."""
+        """What is sent to workers that were started for another problem."""
         return {name: it for name, it in self.__dict__.items() if name not in self.ours_alone}
 
     # What the coordinator asks
@@ -82,10 +81,10 @@ class Problem(ABC):
 
     @abstractmethod
     def summary(self) -> list[str]:
-        """The data and the objective, a line each, for people."""
+        """The data and the objective, a line each."""
 
     def chosen(self) -> dict[str, Any]:
-        """What was chosen for options that were left open, for the record."""
+        """The values chosen for options that were left open, for the record."""
         return {}
 
     @property
@@ -95,34 +94,34 @@ class Problem(ABC):
 
     @property
     def effort(self) -> float:
-        """The work of an epoch, in what takes as long as a non-zero of a linear model."""
+        """The work of an epoch, in non-zeros of a linear model that take as long."""
         return self.work
 
     def check_memory(self, shared: int, available: int) -> None:
-        """Refuses to begin where arrays of so many bytes, and what is kept of them, do not fit."""
+        """Raises an error where `shared` bytes of arrays, and copies to keep, do not fit."""
 
     @abstractmethod
     def shared(self) -> dict[str, tuple[int, Any]]:
-        """The arrays that all workers share: length and type by name."""
+        """The arrays that all workers share: name -> (length, type)."""
 
     @abstractmethod
     def kernels(self) -> list[Kernel]:
-        """All that training will call."""
+        """The kernels that training will call."""
 
     def prepare(self) -> None:
-        """Does what is better done once than by each worker: compiling, to begin with."""
+        """Does what need not be done by each worker, such as compiling."""
         ready(*self.kernels())
 
     @abstractmethod
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
-        """Writes what to begin with. `do` has all workers do their parts of a stage of that."""
+        """Writes the arrays to start from. `do` makes all workers do a stage of the preparation."""
 
     def stage(self, shared: Arrays, stage: str, part: int, parts: int) -> None:
-        """Does one of so many parts of a stage of the preparation."""
+        """Does one of `parts` parts of a stage of the preparation."""
 
     @abstractmethod
     def find_rate(self, threads: int = 1) -> float:
-        """A first rate; several threads may look for it side by side."""
+        """A first rate; the search may use several threads."""
 
     @abstractmethod
     def rate(self, done: int, eta0: float) -> float:
@@ -130,124 +129,124 @@ class Problem(ABC):
 
     @abstractmethod
     def factor(self, epoch: int) -> float:
-        """What the first rate is multiplied by in an epoch (they count from 1)."""
+        """The factor of the first rate in an epoch (counted from 1)."""
 
     def scale(self, now: Now) -> float:
-        """What weights that were stored whole are multiplied by now."""
+        """The factor between stored weights and weights, now."""
         return 1.0
 
     def finish(
         self, shared: Arrays, now: Now, moments: tuple[int, int] | None, part: int, parts: int
     ) -> npt.NDArray[np.float64]:
-        """Makes a share of the weights whole, and means of sums over early and late snapshots.
+        """Multiplies a share of the stored weights by their scale, and divides sums over snapshots.
 
-        What it returns is added up over the parts, for `choose`.
+        `moments`: the numbers of early and of late snapshots. Results are added up for `choose`.
         """
         return np.zeros(0)
 
     def choose(
         self, shared: Arrays, found: npt.NDArray[np.float64], first: bool, threads: int
     ) -> None:
-        """Chooses what to take: the weights, or a mean of them. So many threads may be used."""
+        """Chooses the weights or a mean of them, with `threads` threads."""
 
     @abstractmethod
     def learned(self, shared: Arrays) -> Arrays:
-        """What training came to: views of the shared arrays."""
+        """The result of training: views of the shared arrays."""
 
     def goes_on_from(self, shared: Arrays) -> Arrays:
-        """What training goes on from, where that is not what it came to: views."""
+        """What training continues from, where that differs from the result: views."""
         return {}
 
     def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
-        """Goes back to what training came to, and went on from, after an epoch: copies of these."""
+        """Goes back to copies of `learned` and `goes_on_from` after an earlier epoch."""
         for name, array in (last | learned).items():
             shared[name][:] = array
 
     @abstractmethod
     def state(self, shared: Arrays) -> Arrays:
-        """What training can go on from: copies."""
+        """What training can continue from: copies."""
 
     def taken(self, shared: Arrays) -> str:
-        """Which weights `learned` gives, as a word for the trace."""
+        """Which weights `learned` returns, as a word for the trace."""
         return "last"
 
     @abstractmethod
     def sets(self) -> list[str]:
-        """The sets of examples to evaluate on: train, and test or held_out where there are."""
+        """The sets of examples to evaluate on: train, and test or held_out if given."""
 
     @abstractmethod
     def measured(self, shared: Arrays, sums: Sums) -> dict[str, float]:
-        """The objective and other numbers by name, given each set's sums."""
+        """The objective and other numbers by name, given the sums of each set."""
 
     @abstractmethod
     def online(self, shared: Arrays, mean_loss: float) -> float:
-        """About the objective, given the mean loss that was met on the way."""
+        """An estimate of the objective, given the mean loss during the epoch."""
 
     def went_wrong(self, objective: float, best: float) -> bool:
-        """Whether an epoch is to be done again at a smaller rate, by the best objective so far."""
+        """Whether to repeat an epoch at a smaller rate, given the best objective so far."""
         return False
 
     def has_risen(self, objective: float, best: float) -> bool:
-        """Whether an objective is above the best one so far, by more than may be chance."""
+        """Whether an objective is above the best one so far by more than chance."""
         return False
 
     def learned_nothing(self, objective: float) -> bool:
-        """Whether nothing was learned of data that has more to say, as far as can be seen."""
+        """Whether nothing was learned, and the data is the likely cause."""
         return False
 
     @property
     def advice(self) -> str:
-        """What to do about data that no rate is right for."""
+        """What to do about data for which no rate works."""
         return "Scale the values of the data down"
 
     @property
     def hint(self) -> str:
-        """The advice, where something in the data calls for it; else nothing."""
+        """The advice, where the data calls for it; else an empty string."""
         return ""
 
     @abstractmethod
     def model(self, learned: Arrays, about: dict[str, Any], state: Arrays | None = None) -> Any:
         """A model of what was learned; it keeps no view of the arrays.
 
-        `state` is what the method of this name made of the same, if that is known.
+        `state`: the result of `state()` for the same arrays, if known.
         """
 
     # What the workers ask
 
     @abstractmethod
     def parts(self, data: str) -> int:
-        """In how many parts a set of examples is evaluated: not a matter of the workers."""
+        """The number of parts that a set is evaluated in, whatever the number of workers."""
 
     @abstractmethod
     def evaluate(self, shared: Arrays, data: str, part: int) -> npt.NDArray[np.float64]:
-        """The sums over one part that `measured` needs."""
+        """The sums over one part, for `measured`."""
 
     @property
     def finishes_together(self) -> bool:
-        """Whether `finish` is so much work that the workers share it."""
+        """Whether `finish` takes long enough for the workers to share it."""
         return False
 
     def steady_steps(self, done: int, eta0: float) -> int:
-        """Steps in which the schedule changes little."""
+        """The number of steps in which the rate changes little."""
         return self.units
 
 
 class RowProblem(Problem):
-    """A problem whose workers go through examples one by one, in a random order.
+    """A problem whose workers visit examples one by one, in a random order.
 
-    The numbers that steps add to are `shared["stored"]`: `width` for each column, those of the
-    intercept last. `shared["row_state"]` has those that are kept for each row.
+    Steps add to `shared["stored"]`: `width` numbers for each column, those of the intercept last.
+    `shared["row_state"]` has the numbers of each row.
     """
 
-    chunk: int  # units between two looks at the control
-    columns: int  # beside which there is the intercept
+    chunk: int  # units between two checks whether to stop
+    columns: int  # without the intercept
     width: int  # numbers stored for a column
-    intercept_share: float  # the intercept's rate over that of the weights; 0: there is none
+    intercept_share: float  # the intercept's rate over that of the weights; 0: no intercept
     curvature: float  # how far a slope changes where the score changes by one, about
     votes = False  # whether what each worker learned is taken, and not only the mean
     groups = 1  # of weights, each of which can be learned without the others
-    separate: list[npt.NDArray[np.uint32]]  # parts of the rows that share no column, once divided
-    batch: int  # rows of a batch, for the strategy that has one
+    separate: list[npt.NDArray[np.uint32]]  # parts of the rows without common columns
+    batch: int  # rows, for the strategy minibatch
 
     @property
     @abstractmethod
@@ -256,21 +255,21 @@ class RowProblem(Problem):
 
     @property
     def size(self) -> int:
-        """How many numbers are stored, those of the intercept included."""
+        """The number of stored numbers, including the intercept's."""
         return (self.columns + 1) * self.width
 
     @property
     @abstractmethod
     def frequency(self) -> Frequency:
-        """The columns that some rows hold, the most frequent first."""
+        """The columns of a sample of rows, the most frequent first."""
 
     @abstractmethod
     def sharing(self) -> tuple[bool, str]:
-        """Whether several workers gain by writing to one array of weights, and why."""
+        """Whether several workers on one array of weights are faster than one, and why."""
 
     @abstractmethod
     def divide(self, parts: int) -> None:
-        """Finds so many parts of the rows that share no column, or refuses to."""
+        """Divides the rows into parts without common columns, or raises an error."""
 
     @abstractmethod
     def plan(self, share: Share) -> Any:
@@ -278,15 +277,11 @@ class RowProblem(Problem):
 
     @abstractmethod
     def task(
-        self,
-        order: Order,
-        share: Share,
-        writers: int = 1,
-        groups: tuple[int, int] | None = None,
+        self, order: Order, share: Share, writers: int = 1, groups: tuple[int, int] | None = None
     ) -> Task:
-        """What a loop works on: the rows of an order, with scratch of its own.
+        """What a loop works on: rows in an order, with new scratch arrays.
 
-        So many workers write to the weights; only some groups of them are learned, if so said.
+        `writers` workers write to the weights; `groups`: the first and last group to learn.
         """
 
     @abstractmethod
@@ -301,14 +296,14 @@ class RowProblem(Problem):
         scale: float,
         groups: tuple[int, int] | None = None,
     ) -> None:
-        """Adds the weights as they are, or some groups of them, to a sum; the first begins it."""
+        """Adds the weights, or some groups of them, to a sum; the first snapshot begins it."""
 
 
 class BlockProblem(Problem):
-    """A problem whose workers go through blocks: those of a task touch one band of each side."""
+    """A problem whose workers visit blocks: a task has the blocks of two bands."""
 
     bands: int
 
     @abstractmethod
     def learn(self, shared: Arrays, task: BlockPair, epoch: int, eta0: float) -> tuple[int, float]:
-        """Learns from a task's units: how many they are, and the sum of the losses met."""
+        """Learns from a task's units; returns their number and the sum of their losses."""

@@ -1,14 +1,16 @@
-"""What the objectives of a linear model say of its training.
+"""Whether the objectives of a linear model are those of a training that works.
 
-Gains are counted from the objective at zero weights, which is known before training. Steps are
-taken in a random order, so the objective also rises by chance, the more the fewer rows there are.
+Gains are counted from the objective at zero weights, which is known before training. Rows come in a
+random order, so the objective also rises by chance: the fewer rows, the more.
 """
 
 import math
 
-CHANCE = 1e-3  # of the objective: a rise that says nothing
-UNDONE = 0.25  # of all that was gained: more is not chance (0.21 was seen on 60,000 good rows)
-LEAST = 0.01  # of the objective at zero weights, that a model gains at least
+CHANCE = 1e-3  # share of the objective: a rise that may be chance
+UNDONE = (
+    0.25  # share of the gain so far: a larger loss is no chance (0.21 seen on 60,000 good rows)
+)
+LEAST = 0.01  # share of the objective at zero weights that a model gains at least
 
 
 def went_wrong(objective: float, best: float, start: float) -> bool:
@@ -20,5 +22,5 @@ def went_wrong(objective: float, best: float, start: float) -> bool:
 
 
 def has_risen(objective: float, best: float) -> bool:
-    """Whether an objective is above the best one so far, by more than may be chance."""
+    """Whether an objective is above the best one so far by more than chance."""
     return objective > best + CHANCE * abs(best)

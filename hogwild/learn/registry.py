@@ -1,4 +1,4 @@
-"""Which tasks there are, and which problem and model they make."""
+"""The problem of each model family, and the model of each kind of model file."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def load_model(path: PathLike) -> Any:
     about, arrays = model_file.read(path)
     if about["kind"] not in MODELS:
         raise model_file.ModelFileError(
-            f"{path} holds a {about['kind']} model, of which this hogwild does not know: install a "
-            "newer one"
+            f"{path} holds a {about['kind']} model, which this version of hogwild does not know: "
+            "install a newer one"
         )
     return MODELS[about["kind"]].from_file(about, arrays)

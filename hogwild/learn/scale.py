@@ -1,7 +1,6 @@
-"""The sizes of things in a factorization: rates, penalties and first factors are chosen by them.
+"""Typical sizes in a factorization, from which rates, penalties and first factors are chosen.
 
-What is chosen changes with the unit of the ratings as it should: in cents or in euros, the model is
-the same.
+The choice follows the unit of the ratings: in cents or in euros, the model is the same.
 """
 
 import math
@@ -15,24 +14,24 @@ from hogwild.data.ratings import mean_and_deviation
 from hogwild.errors import DataError
 
 # Found on MovieTweetings and on synthetic ratings of several shapes and densities
-L2 = 0.54  # times the deviation of the values, over the root of the ratings that a row has
+L2 = 0.54  # times the deviation of the values, over the root of a row's number of ratings
 BIAS_L2 = 0.02
 RATE = 0.065  # over the deviation of the values
-SLOWING = 0.0005  # of a row's own rate, by a squared slope of the usual size
-START = 0.008  # of the deviation: the size of the first products of factors, beside a mean
-LOGISTIC_LOSS = 0.6  # of a usual error
-FEW = 10_000  # ratings, from which a size is seen
+SLOWING = 0.0005  # relative decrease of a row's rate by a squared slope of typical size
+START = 0.008  # size of the first products of factors, as a share of the deviation
+LOGISTIC_LOSS = 0.6  # of a typical error
+FEW = 10_000  # ratings, about, for an estimate of the median
 
 
 class Scale(NamedTuple):
-    """The sizes of things.
+    """Typical sizes.
 
     Attributes:
-        mean: what scores are counted from.
+        mean: the constant part of scores.
         average: the mean of the values.
-        deviation: how far the values lie from it.
-        loss: about that of an error of this size.
-        length: about the squared length of a row of factors.
+        deviation: the standard deviation of the values.
+        loss: the loss of an error of that size, about.
+        length: the squared length of a row of factors, about.
     """
 
     mean: float
@@ -43,11 +42,11 @@ class Scale(NamedTuple):
 
     @classmethod
     def of(cls, values: npt.NDArray[np.float32], config: Config) -> "Scale":
-        """The sizes that go with these values (of the loss logistic: -1 and 1)."""
+        """The sizes for ratings with these values (logistic loss: -1 and 1)."""
         loss = config.loss_name
         average, deviation = mean_and_deviation(values)
         if not math.isfinite(deviation**2):
-            raise DataError("the values are too large for squares of them: scale them down")
+            raise DataError("the squares of the values are too large: scale the values down")
         if loss == "logistic":
             share = min(max((average + 1) / 2, 1e-3), 1 - 1e-3)
             odds = math.log(share / (1 - share))
@@ -65,12 +64,12 @@ class Scale(NamedTuple):
         return cls(mean, average, deviation, usual, deviation)
 
     def l2(self, ratings_a_row: float) -> float:
-        """A penalty, counted by ratings: the fewer a row has, the less it may depart from 0."""
+        """A penalty per rating: the fewer ratings a row has, the closer it stays to 0."""
         return L2 * self.loss / self.length / math.sqrt(ratings_a_row)
 
     @property
     def bias_l2(self) -> float:
-        """A penalty of the biases."""
+        """A penalty for the biases."""
         return BIAS_L2 * self.loss / self.deviation**2
 
     @property
@@ -80,13 +79,13 @@ class Scale(NamedTuple):
 
     @property
     def growth(self) -> float:
-        """By how much a squared slope slows a row down; see `kernels/factors.py`."""
+        """The decrease of a row's rate by a squared slope; see `kernels/factors.py`."""
         return 0.5 * SLOWING * (self.deviation / self.loss) ** 2
 
     def first_factors(self, rank: int, nonnegative: bool) -> tuple[float, float]:
-        """The range of the first factors: their products have the right size from the start."""
+        """The range of the first factors, for products of the right size."""
         # The product of two rows of numbers within +-a deviates by sqrt(rank) a^2 / 3
         reach = math.sqrt(3 * START * self.deviation / math.sqrt(rank))
-        # Where scores are not counted from a mean, it is for the products to have it
+        # Without a constant part, the products have the mean
         centre = 0.0 if self.mean else math.sqrt(max(0.0, self.average) / rank)
         return (0.0, 2 * max(centre, reach)) if nonnegative else (centre - reach, centre + reach)

@@ -1,10 +1,9 @@
 """Schedules: how long step t is, and the share of the weights that the L2 penalty leaves.
 
-A step at rate r leaves exp(-r * l2) of every weight. Applied to each weight at each step this would
-be dense work. So weights are stored divided by ``scale``, a pure function of the step count that
-every worker computes for itself (after Shalev-Shwartz et al., "Pegasos", 2007, and Bottou's svmsgd,
-who keep it in a variable). Steps count from 1; `since` is the step at which the weights were last
-stored whole (scale = 1).
+A step at rate r leaves exp(-r * l2) of every weight. Doing that to all weights at each step would
+be dense work. So weights are stored divided by ``scale``, a function of the step count that every
+worker computes for itself (after Shalev-Shwartz et al., "Pegasos", 2007, and Bottou's svmsgd, who
+keep it in a variable). Steps count from 1. At the step `since`, the scale was last set to 1.
 """
 
 import math
@@ -21,8 +20,8 @@ Rate = Callable[[Any, float], float]  # of a plan, at step t
 class Schedule:
     """A schedule: its formula, its rate, the scale of the weights, and whether epochs change it.
 
-    `stored_rate` is the rate over the scale, by which stored weights change: in closed form, since
-    a division would be waited for in every step.
+    `stored_rate` is rate / scale, by which stored weights change, in closed form: every step would
+    wait for the division.
     """
 
     formula: str
@@ -31,69 +30,50 @@ class Schedule:
     stored_rate: Rate
     backs_off: bool = False
 
-
-@inline
-def inverse_rate(plan: Any, t: float) -> float:
-    return plan.eta0 / (1.0 + plan.l2 * plan.eta0 * t)
-
-
-@inline
-def inverse_scale(plan: Any, t: float) -> float:
-    return (1.0 + plan.l2 * plan.eta0 * plan.since) / (1.0 + plan.l2 * plan.eta0 * t)
+    def __post_init__(self) -> None:
+        for function in (self.rate, self.scale, self.stored_rate):
+            inline(function)
 
 
-@inline
-def inverse_stored_rate(plan: Any, t: float) -> float:
-    return plan.eta0 / (1.0 + plan.l2 * plan.eta0 * plan.since)
+def _constant(formula: str, backs_off: bool = False) -> Schedule:
+    return Schedule(
+        formula,
+        lambda plan, t: plan.eta0,
+        lambda plan, t: math.exp(-plan.l2 * plan.eta0 * (t - plan.since)),
+        lambda plan, t: plan.eta0 * math.exp(plan.l2 * plan.eta0 * (t - plan.since)),
+        backs_off,
+    )
 
 
-@inline
-def constant_rate(plan: Any, t: float) -> float:
-    return plan.eta0
-
-
-@inline
-def constant_scale(plan: Any, t: float) -> float:
-    return math.exp(-plan.l2 * plan.eta0 * (t - plan.since))
-
-
-@inline
-def constant_stored_rate(plan: Any, t: float) -> float:
-    return plan.eta0 * math.exp(plan.l2 * plan.eta0 * (t - plan.since))
-
-
-@inline
-def root_rate(plan: Any, t: float) -> float:
-    return plan.eta0 / math.sqrt(t)
-
-
-@inline
-def root_scale(plan: Any, t: float) -> float:
-    return math.exp(-2.0 * plan.l2 * plan.eta0 * (math.sqrt(t) - math.sqrt(plan.since)))
-
-
-@inline
-def root_stored_rate(plan: Any, t: float) -> float:
+def _root_stored_rate(plan: Any, t: float) -> float:
     root = math.sqrt(t)
     return plan.eta0 / root * math.exp(2.0 * plan.l2 * plan.eta0 * (root - math.sqrt(plan.since)))
 
 
 SCHEDULES: dict[str, Schedule] = {
     "inverse": Schedule(
-        "eta0 / (1 + l2 * eta0 * t)", inverse_rate, inverse_scale, inverse_stored_rate
+        "eta0 / (1 + l2 * eta0 * t)",
+        lambda plan, t: plan.eta0 / (1.0 + plan.l2 * plan.eta0 * t),
+        lambda plan, t: (1.0 + plan.l2 * plan.eta0 * plan.since) / (1.0 + plan.l2 * plan.eta0 * t),
+        lambda plan, t: plan.eta0 / (1.0 + plan.l2 * plan.eta0 * plan.since),
     ),
-    "constant": Schedule("eta0", constant_rate, constant_scale, constant_stored_rate),
-    "sqrt": Schedule("eta0 / sqrt(t)", root_rate, root_scale, root_stored_rate),
-    "backoff": Schedule(
-        "eta0 * beta^(epochs done)", constant_rate, constant_scale, constant_stored_rate, True
+    "constant": _constant("eta0"),
+    "sqrt": Schedule(
+        "eta0 / sqrt(t)",
+        lambda plan, t: plan.eta0 / math.sqrt(t),
+        lambda plan, t: math.exp(
+            -2.0 * plan.l2 * plan.eta0 * (math.sqrt(t) - math.sqrt(plan.since))
+        ),
+        _root_stored_rate,
     ),
+    "backoff": _constant("eta0 * beta^(epochs done)", backs_off=True),
 }
 
 
 @dataclass(frozen=True)
 class EpochSchedule:
-    """A schedule of factorization: its formula, what eta0 is multiplied by in an epoch (they count
-    from 1), and whether each row has a rate of its own besides, that goes down with its steps."""
+    """A schedule of factorization: its formula, the factor of eta0 in an epoch (counted from 1),
+    and whether each row also has a rate that decreases with its steps."""
 
     formula: str
     factor: Callable[[int, float], float]

@@ -18,7 +18,7 @@ from hogwild.learn.targets import Target
 
 @dataclass(frozen=True)
 class Set:
-    """Rows as kernels take them, whether they have weights, and the sum of these."""
+    """Rows as kernels take them, whether they have weights, and the sum of the weights."""
 
     view: RowView
     weighted: bool
@@ -28,9 +28,9 @@ class Set:
     def of(
         cls, rows: Rows, target: Target, factors: npt.NDArray[np.float64] | None = None
     ) -> "Set":
-        """The rows with their targets; `factors` are multiplied into their weights.
+        """The rows with their targets; their weights are multiplied by `factors`.
 
-        Weights are scaled to a mean of 1: a mean over the rows is then a weighted one.
+        Weights are scaled to a mean of 1: a weighted sum over the number of rows is a mean.
         """
         targets = target.of(rows)
         given = rows.sample_weight
@@ -62,13 +62,13 @@ class Set:
 
 
 def hold_out(rows: Rows, target: Target, share: float, seed: int) -> tuple[Rows, Rows]:
-    """The rows to learn from, and a random share of each class held out; nothing is copied."""
+    """The rows to learn from, and a random share of each class to hold out; no copies."""
     learned, judged = held_out(len(rows), share, seed, strata(rows, target), rows.name)
     return rows.part(learned), rows.part(judged)
 
 
 def strata(rows: Rows, target: Target) -> npt.NDArray[Any] | None:
-    """The labels among which rows are to be held out evenly, where they are one of a few each."""
+    """The labels to stratify by, where each row has one of a few."""
     return rows.y if target.labels and isinstance(rows.y, np.ndarray) else None
 
 

@@ -1,4 +1,4 @@
-"""The solver `sgd`: stochastic gradient descent, with a rate that is found on a few rows."""
+"""The solver `sgd`: stochastic gradient descent, with a learning rate found on a few rows."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ from hogwild.loops.trying import trial_loop
 from hogwild.steps.sgd import Plan
 from hogwild.steps.step import Step
 
-PIECES = 16  # that a trial goes in; the mean is over the ends of the later half of them
+PIECES = 16  # of a trial; weights are averaged over the ends of the later half
 FETCHED = 8  # rows ahead, in a trial
-STEADY = 0.25  # of the weights: what the penalty may take until workers look at each other again
+STEADY = 0.25  # share of the weights that the penalty may take until workers synchronize again
 
 
 class Sgd(Solver):
-    """What stochastic gradient descent is made of: its step, and the numbers of each epoch."""
+    """Stochastic gradient descent: its step, and the numbers of each epoch."""
 
     def __init__(self, config: Config, traits: Traits) -> None:
         super().__init__(config, traits)
@@ -52,11 +52,11 @@ class Sgd(Solver):
         return float(self.step.reach(self.plan(0.0, eta0), float(max(1, done))))
 
     def scale(self, now: Now) -> float:
-        """What weights that were stored whole are multiplied by now."""
+        """The factor between stored weights and weights, now."""
         return float(self.step.scale(self.plan(now.since, now.eta0), float(now.done)))
 
     def factor(self, epoch: int) -> float:
-        """What the first rate is multiplied by in an epoch (they count from 1)."""
+        """The factor of the first rate in an epoch (counted from 1)."""
         return self._config.backoff(epoch)
 
     def steady_steps(self, done: int, eta0: float) -> int:
@@ -66,11 +66,11 @@ class Sgd(Solver):
         return int(STEADY / taken) if taken > STEADY / units else units
 
     def kernels(self) -> list[Kernel]:
-        """All that the search for a rate will call."""
+        """The kernels that the search for a rate will call."""
         return [trial_loop(self.step)]
 
     def find_rate(self, sample: Sample, threads: int) -> float:
-        """A first rate, by trials that begin at one over the mean squared length of a row."""
+        """A first rate; the search starts at one over the mean squared length of a row."""
         square = sample.mean_square
         return first_rate(
             sample,

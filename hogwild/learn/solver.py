@@ -1,4 +1,4 @@
-"""What a solver is: how a linear model is learned. A new one is a class here, and a table entry."""
+"""The interface of a solver, which learns a linear model."""
 
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
@@ -21,10 +21,10 @@ class Traits(NamedTuple):
     """What a solver must know of the data.
 
     Attributes:
-        heads: how many scores a row has.
+        heads: the scores of a row.
         data: the training rows.
-        parameter: of the loss.
-        intercept_share: the intercept's rate over that of the weights; 0: there is none.
+        parameter: the parameter of the loss.
+        intercept_share: the intercept's rate over that of the weights; 0: no intercept.
     """
 
     heads: Heads
@@ -34,7 +34,7 @@ class Traits(NamedTuple):
 
 
 class Outcome(ABC):
-    """Which weights an epoch came to, given what is stored."""
+    """The weights that an epoch results in, given what is stored."""
 
     snapshots = 0  # of what is stored, in an epoch
     over_run = False  # whether means are over all epochs
@@ -46,21 +46,21 @@ class Outcome(ABC):
 
     @abstractmethod
     def kernels(self) -> list[Kernel]:
-        """All that will be called."""
+        """The kernels that will be called."""
 
     @abstractmethod
     def finish(
         self, shared: Arrays, reading: Any, moments: tuple[int, int] | None, part: int, parts: int
     ) -> npt.NDArray[np.float64]:
-        """Makes a share of the weights; what it returns is added up over the parts for `choose`.
+        """Computes a share of the weights; the results are added up over the parts for `choose`.
 
-        `reading` is what the solver's method of this name gives.
+        `reading`: the result of the solver's method of this name.
         """
 
     def add(
         self, shared: Arrays, late: bool, first: bool, scale: float, some: Shape | None = None
     ) -> None:
-        """Adds what is stored, or of some heads, to a sum over snapshots."""
+        """Adds what is stored, or the part of some heads, to a sum over snapshots."""
 
     def choose(
         self,
@@ -73,7 +73,7 @@ class Outcome(ABC):
         """Chooses which weights to take."""
 
     def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
-        """Goes back to what training came to, and went on from: copies of these."""
+        """Goes back to an earlier result and to what training continued from: both are copies."""
         for name, array in (last | learned).items():
             shared[name][:] = array
 
@@ -87,9 +87,9 @@ class Outcome(ABC):
 
 
 class Solver(ABC):
-    """A way of learning: a step, its numbers for each epoch, and what the epoch came to."""
+    """A way of learning: a step, its numbers for each epoch, and the resulting weights."""
 
-    effort = 1.0  # how long it takes for a non-zero, over plain gradient descent
+    effort = 1.0  # its time for a non-zero, over that of plain gradient descent
 
     def __init__(self, config: Config, traits: Traits) -> None:
         self._config = config
@@ -102,7 +102,7 @@ class Solver(ABC):
 
     @abstractmethod
     def outcome(self, columns: int, nonzeros: float) -> Outcome:
-        """What becomes of the stored numbers of so many columns and an intercept."""
+        """How stored numbers become weights, for `columns` columns and an intercept."""
 
     @abstractmethod
     def plan(self, since: float, eta0: float) -> Any:
@@ -113,26 +113,26 @@ class Solver(ABC):
         """The rate of step number `done`."""
 
     def scale(self, now: Now) -> float:
-        """What weights that were stored whole are multiplied by now."""
+        """The factor between stored weights and weights, now."""
         return 1.0
 
     def reading(self, now: Now) -> Any:
-        """What makes weights of stored numbers now."""
+        """What `Outcome.finish` needs to compute weights now."""
         return self.scale(now)
 
     def start(self, stored: npt.NDArray[np.float32]) -> None:
-        """Makes stored numbers, which are zero or of an earlier training, ready for the rows."""
+        """Prepares stored numbers, which are zero or from an earlier training."""
 
     def factor(self, epoch: int) -> float:
-        """What the first rate is multiplied by in an epoch (they count from 1)."""
+        """The factor of the first rate in an epoch (counted from 1)."""
         return 1.0
 
     @abstractmethod
     def steady_steps(self, done: int, eta0: float) -> int:
-        """Steps in which the schedule changes little."""
+        """The number of steps in which the rate changes little."""
 
     def kernels(self) -> list[Kernel]:
-        """All that the search for a rate will call."""
+        """The kernels that the search for a rate will call."""
         return []
 
     @abstractmethod

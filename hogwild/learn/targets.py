@@ -1,6 +1,7 @@
-"""What labels are to a model: how they become numbers, and what scores say of them."""
+"""Kinds of targets: how labels become numbers, and scores become predictions."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,20 +24,18 @@ class Target(ABC):
     """A kind of target.
 
     Attributes:
-        name: what model files call it.
-        kind: what losses and kernels call it.
-        heads: how many scores a row gets.
-        labels: what the target of a row may be, where it is one of a few.
-        shown: the numbers that people are shown after every epoch, without the data's name.
-        summary: what people are told of it, before the loss.
+        kind: its name in model files, losses and kernels.
+        heads: the number of scores of a row.
+        labels: the possible targets of a row, where they are classes or labels.
+        summary: its part of the summary of the data.
+        shown: the numbers that are shown after every epoch, without the data's name.
         metrics: functions of scores, targets, sample weights and the loss.
     """
 
-    name: str
     kind: str
     heads = 1
     labels: tuple[Any, ...] = ()
-    summary = ""  # what people are told of it, before the loss
+    summary = ""
     shown: tuple[Shown, ...]
     metrics: dict[str, Metric]
 
@@ -48,27 +47,28 @@ class Target(ABC):
         """What metrics take as targets."""
         return self.of(rows).astype(np.float64)
 
-    @abstractmethod
-    def measured(self, first: float, second: float) -> dict[str, float]:
-        """The numbers that are shown, given the means of the two errors that kernels sum up."""
+    def measured(self, *errors: float) -> dict[str, float]:
+        """The numbers to show, given the means of the two errors that kernels sum up."""
+        return {shown.key: error for shown, error in zip(self.shown, errors, strict=False)}
 
     @abstractmethod
     def predicted(self, scores: npt.NDArray[Any], loss: str) -> npt.NDArray[Any]:
-        """What scores say, in the terms of the labels."""
+        """The predictions for scores, as labels or numbers."""
 
     def chosen(self, scores: npt.NDArray[Any]) -> list[tuple[int, ...]]:
-        """For each row, the numbers of the labels that scores say it has."""
-        raise NotImplementedError(f"{self.name} are not labels")
+        """For each row, the numbers of the labels that are predicted."""
+        raise NotImplementedError(f"{self.kind} are not labels")
 
     def about(self) -> dict[str, Any]:
-        """What a model file must say of it."""
-        return {"target": self.name}
+        """Its part of a model file."""
+        labels = {"labels": list(self.labels)} if self.labels else {}
+        return {"target": self.kind} | labels
 
 
 class TwoClasses(Target):
     """One of two labels: -1 for the first, 1 for the second."""
 
-    name = kind = SIGNS
+    kind = SIGNS
     shown = (Shown("error", "err", "percent"),)
     metrics = CLASS_METRICS
 
@@ -79,10 +79,6 @@ class TwoClasses(Target):
         """-1 or 1; other labels are refused."""
         return rows.targets(self.labels)
 
-    def measured(self, first: float, second: float) -> dict[str, float]:
-        """The share of the rows on the wrong side."""
-        return {"error": first}
-
     def predicted(self, scores: npt.NDArray[Any], loss: str) -> npt.NDArray[Any]:
         """The second label where a score is positive, else the first."""
         return np.asarray(self.labels)[(scores > 0).astype(np.intp)]
@@ -91,15 +87,11 @@ class TwoClasses(Target):
         """The second label where a score is positive, else the first."""
         return [(int(positive),) for positive in scores > 0]
 
-    def about(self) -> dict[str, Any]:
-        """What a model file must say of it."""
-        return super().about() | {"labels": list(self.labels)}
-
 
 class Classes(Target):
-    """One of several labels: its number."""
+    """One of several labels; the target is its number."""
 
-    name = kind = CLASSES
+    kind = CLASSES
     shown: tuple[Shown, ...] = (Shown("error", "err", "percent"),)
     metrics = CLASSES_METRICS
 
@@ -116,10 +108,6 @@ class Classes(Target):
         """What metrics take as targets: the numbers of the labels."""
         return self.of(rows).astype(np.intp)
 
-    def measured(self, first: float, second: float) -> dict[str, float]:
-        """The share of the rows with a wrong label."""
-        return {"error": first}
-
     def predicted(self, scores: npt.NDArray[Any], loss: str) -> npt.NDArray[Any]:
         """The label with the highest score."""
         chosen: npt.NDArray[Any] = np.asarray(self.labels)[scores.argmax(axis=1)]
@@ -129,15 +117,11 @@ class Classes(Target):
         """The label with the highest score."""
         return [(number,) for number in scores.argmax(axis=1).tolist()]
 
-    def about(self) -> dict[str, Any]:
-        """What a model file must say of it."""
-        return super().about() | {"labels": list(self.labels)}
-
 
 class SeveralLabels(Classes):
-    """Any number of labels a row: a bit for each."""
+    """Any number of labels per row; the target has a bit for each."""
 
-    name = kind = LABELS
+    kind = LABELS
     shown = (Shown("hamming_loss", "Hamming", "percent"), Shown("subset", "any err", "percent"))
     metrics = LABELS_METRICS
 
@@ -146,7 +130,7 @@ class SeveralLabels(Classes):
         self.heads = len(self.labels)
         self.summary = f"{self.heads:,} labels, "
         if not self.labels:
-            raise DataError("no row has a label; training needs one at least")
+            raise DataError("no row has a label; training needs at least one")
 
     def of(self, rows: Rows) -> npt.NDArray[np.float32]:
         """Bitmaps of the labels, 32 to a number; other labels are refused."""
@@ -163,10 +147,6 @@ class SeveralLabels(Classes):
         found[_sets(rows).rows, _sets(rows).numbered(self.labels, rows.name)] = True
         return found
 
-    def measured(self, first: float, second: float) -> dict[str, float]:
-        """The share of wrong labels, and of rows with any."""
-        return {"hamming_loss": first, "subset": second}
-
     def predicted(self, scores: npt.NDArray[Any], loss: str) -> npt.NDArray[Any]:
         """A matrix with 1 where a score is positive: the row has the label of that column."""
         return (scores > 0).astype(np.int8)
@@ -177,9 +157,9 @@ class SeveralLabels(Classes):
 
 
 class Numbers(Target):
-    """A number, which the score is to come near."""
+    """A number, which the score should come close to."""
 
-    name = kind = NUMBERS
+    kind = NUMBERS
     shown = (Shown("rmse", "RMSE", ".4g"),)
     metrics = NUMBER_METRICS
 
@@ -187,9 +167,9 @@ class Numbers(Target):
         """The labels themselves."""
         return rows.numbers()
 
-    def measured(self, first: float, second: float) -> dict[str, float]:
+    def measured(self, *errors: float) -> dict[str, float]:
         """The root of the mean squared error."""
-        return {"rmse": float(np.sqrt(first))}
+        return {"rmse": float(np.sqrt(errors[0]))}
 
     def predicted(self, scores: npt.NDArray[Any], loss: str) -> npt.NDArray[Any]:
         """The expected value."""
@@ -198,9 +178,9 @@ class Numbers(Target):
 
 
 class Counts(Numbers):
-    """A number that is not negative: how often something happens."""
+    """A number that is not negative, such as a count."""
 
-    name = kind = COUNTS
+    kind = COUNTS
 
     def of(self, rows: Rows) -> npt.NDArray[np.float32]:
         """The labels themselves; negative ones are refused."""
@@ -215,7 +195,7 @@ class Counts(Numbers):
 
 
 def _sets(rows: Rows) -> LabelSets:
-    """The labels of rows; single ones are sets of one."""
+    """The labels of rows; a single label is a set of one."""
     if rows.y is None:
         raise DataError(f"{rows.name} has no labels")
     if isinstance(rows.y, LabelSets):
@@ -243,9 +223,9 @@ def target_for(config: Config, rows: Rows, labels: Labels | None) -> Target:
 
 
 def target_from(about: dict[str, Any]) -> Target:
-    """The target that a model file tells of; in the first release there were only two classes."""
-    name = about.get("target", SIGNS)
-    kinds = {kind.name: kind for kind in (TwoClasses, Classes, SeveralLabels)}
-    if name in kinds:
-        return kinds[name](tuple(about["labels"]))
-    return {kind.name: kind for kind in (Numbers, Counts)}[name]()
+    """The target that a model file names; in the first release there were only two classes."""
+    kinds: dict[str, Callable[..., Target]] = {
+        kind.kind: kind for kind in (TwoClasses, Classes, SeveralLabels, Numbers, Counts)
+    }
+    labels = (tuple(about["labels"]),) if "labels" in about else ()
+    return kinds[about.get("target", SIGNS)](*labels)

@@ -8,20 +8,20 @@ from hogwild.learn.problem import BlockProblem, Share
 from hogwild.loops.worker import Worker
 from hogwild.seeds import seed_of
 
-Phase = list[tuple[int, int]]  # tasks that may be done at the same time: two bands each
-Phases = Callable[[int, int, int], list[Phase]]  # of bands, a seed, and an epoch
+Phase = list[tuple[int, int]]  # tasks that may run at the same time: two bands each
+Phases = Callable[[int, int, int], list[Phase]]  # (bands, seed, epoch)
 
 
 def any_order(bands: int, seed: int, epoch: int) -> list[Phase]:
-    """All tasks in one phase, in a random order: two at a time may touch the same rows."""
+    """All tasks in one phase, in a random order: two may touch the same rows at the same time."""
     order = np.random.default_rng(seed_of(seed, epoch)).permutation(bands * bands)
     return [[(int(task) // bands, int(task) % bands) for task in order]]
 
 
 def diagonals(bands: int, seed: int, epoch: int) -> list[Phase]:
-    """As many phases as bands, in a random order: no two tasks of one touch the same rows.
+    """As many phases as bands, in a random order: no two tasks of a phase touch the same rows.
 
-    A worker that does neighbouring tasks finds, in the next phase, most of their rows in its cache.
+    A worker that does neighboring tasks finds most of their rows in its cache in the next phase.
     """
     order = np.random.default_rng(seed_of(seed, epoch)).permutation(bands).tolist()
     return [
@@ -30,10 +30,10 @@ def diagonals(bands: int, seed: int, epoch: int) -> list[Phase]:
 
 
 class BlockWorker(Worker):
-    """A worker that takes one task of a phase after another, until all of them are done.
+    """A worker that takes tasks of a phase until all are done.
 
-    Who does which task is a matter of chance; what comes of it is not, where no two tasks of a
-    phase touch the same rows.
+    Which worker does a task is random. The result is not, where no two tasks of a phase touch the
+    same rows.
     """
 
     _problem: BlockProblem
@@ -58,12 +58,12 @@ class BlockWorker(Worker):
 
 
 class StrataWorker(BlockWorker):
-    """Holds blocks that share no row with any that another worker holds (Gemulla et al. 2011)."""
+    """Takes blocks that share no rows with those of other workers (Gemulla et al. 2011)."""
 
     phases = staticmethod(diagonals)
 
 
 class RacingBlockWorker(BlockWorker):
-    """Takes any block, whoever is at the same rows."""
+    """Takes any block, even if another worker is at the same rows."""
 
     phases = staticmethod(any_order)

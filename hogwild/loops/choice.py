@@ -1,4 +1,4 @@
-"""Which strategy a run gets, and how many workers, and why."""
+"""The choice of the strategy and of the number of workers, with the reason."""
 
 from typing import NamedTuple
 
@@ -9,8 +9,8 @@ from hogwild.learn.problem import BlockProblem, Problem, RowProblem
 from hogwild.loops.strategies import AUTO, STRATEGIES
 
 WORTH_A_WORKER = 5_000_000  # non-zeros in all epochs; with fewer, sharing them costs more
-# What copies of the weights cost in an epoch, in non-zeros visited, for each column and worker;
-# above this share of the epoch, writing to one array is tried instead
+# The cost of copies of the weights in an epoch, in non-zeros per column and worker. Above this
+# share of the epoch, writing to one array is considered instead
 COPYING = 10
 MOST_COPYING = 0.3
 
@@ -24,7 +24,7 @@ class Choice(NamedTuple):
 
 
 def choose(problem: Problem, config: Config) -> Choice:
-    """What was asked for; and of what was left open, what is likely to be fastest."""
+    """The options as given; what they leave open is chosen for speed."""
     choice = _choice(problem, config)
     loses = choice.workers > 1 and STRATEGIES[choice.strategy].loses
     if loses and isinstance(problem, RowProblem) and problem.step.exact:
@@ -55,7 +55,7 @@ def _choice(problem: Problem, config: Config) -> Choice:
 
 
 def _strategy(problem: Problem, config: Config, workers: int) -> tuple[str, str, bool]:
-    """A strategy, why, and whether several workers pay with it."""
+    """A strategy, why, and whether several workers are faster than one with it."""
     if isinstance(problem, BlockProblem):
         if config.strategy == "hogwild":
             return "hogwild", "two ratings at a time seldom share a user or an item", True
@@ -89,7 +89,7 @@ def _of_groups(problem: RowProblem) -> str:
 
 
 def _fastest(problem: RowProblem, workers: int) -> tuple[str, str, bool]:
-    """Copies where they cost little, else one array where that pays, else what is less bad."""
+    """Copies where they cost little, else one array where that is faster, else the lesser evil."""
     copying = COPYING * workers * problem.size / max(1, problem.effort)
     weights = f"copies of {problem.columns:,} weights"
     if copying <= MOST_COPYING:

@@ -1,4 +1,4 @@
-"""`strata` for rows: workers hold parts of the rows that share no column, where there are such."""
+"""`strata` for rows: workers take parts of the rows that share no column, if the data has any."""
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,8 @@ from hogwild.seeds import seed_of
 class ColumnStrataWorker(Worker):
     """Takes one part after another; no two touch the same weight (Gemulla et al. 2011).
 
-    The intercept, which all rows share, is averaged after every epoch. Who does which part is a
-    matter of chance; what comes of it is not.
+    The intercept, which all rows share, is averaged after every epoch. Which worker does a part is
+    random; the result is not.
     """
 
     _problem: RowProblem
@@ -64,7 +64,7 @@ class ColumnStrataWorker(Worker):
         weights = self._shared["stored"]
         intercept = self._shared["intercepts"].reshape(SHARDS, -1)[mine]
         intercept[:] = weights[-problem.width :]
-        # Written apart from the weights, where the loop would share it with other parts
+        # Not among the weights, where other parts would write it, too
         stored = view(Stored, weights, weights, intercept, intercept, self._shared["row_state"])
         task = problem.task(order, share)
         total = 0.0

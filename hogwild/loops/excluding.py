@@ -4,31 +4,54 @@ A lock for every column of a row (AIG: Niu et al. 2011), or one worker after the
 Langford, Smola, Zinkevich 2009).
 """
 
-from abc import abstractmethod
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from numba import types
 
 from hogwild.kernels.atomic import SLOT, let_others_go, read_now, replace_if, write_now
 from hogwild.kernels.clock import nanoseconds
 from hogwild.kernels.compile import Kernel, inline, kernel
 from hogwild.kernels.primitives import U
-from hogwild.kernels.views import FLOAT, WORDS, Clock, Span, Stored, Task, task_type, type_of, view
+from hogwild.kernels.views import (
+    FLOAT,
+    WORDS,
+    Clock,
+    Span,
+    Stored,
+    Task,
+    register,
+    task_type,
+    type_of,
+    view,
+)
 from hogwild.learn.problem import RowProblem, Share
 from hogwild.loops.shared import RowWorker
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.parallel.team import Control
 from hogwild.steps.step import Step
 
-PATIENCE = 200  # looks at a lock before others get the core, and all locks that are held are let go
-KINDS = tuple(type_of(kind) for kind in (Span, Stored, Clock))
+PATIENCE = 200  # looks at a lock before all locks are released and others get the core
+
+
+class Others(NamedTuple):
+    """What a worker shares with the others, its rank, and the nanoseconds it has waited."""
+
+    words: npt.NDArray[np.int64]  # locks (0: free, else 1 + the rank that holds it), or whose turn
+    me: int
+    at_work: npt.NDArray[np.int64]
+    stop: npt.NDArray[np.int64]
+    waited: npt.NDArray[np.int64]
+
+
+register(Others, WORDS, types.int64, WORDS, WORDS, WORDS)
 
 
 @inline
 def lock(locks: Any, place: Any, me: Any) -> Any:
-    """Takes a lock, or has it already; False where another keeps it for long."""
+    """Takes a lock, unless this worker has it; False where another worker keeps it for long."""
     for _ in range(PATIENCE):
         if replace_if(locks, place, 0, me):
             return True
@@ -38,177 +61,147 @@ def lock(locks: Any, place: Any, me: Any) -> Any:
 
 
 @inline
-def unlock(rows: Any, begin: Any, end: Any, locks: Any, me: Any) -> None:
-    """Lets go of what is held of a row's locks, and of the intercept's."""
-    for k in range(begin, end):
+def unlock_row(rows: Any, row: Any, others: Any) -> None:
+    """Releases the locks of a row's columns and of the intercept, as far as they are held."""
+    locks, me = others.words, others.me + 1
+    for k in range(U(rows.begins[row]), U(rows.ends[row])):
         replace_if(locks, U(rows.columns[k]), me, 0)
     replace_if(locks, U(locks.size) - U(1), me, 0)
 
 
 @inline
-def lock_row(rows: Any, begin: Any, end: Any, locks: Any, who: Any, stop: Any, waited: Any) -> Any:
+def lock_row(rows: Any, row: Any, others: Any, with_intercept: Any) -> Any:
     """Takes the locks of all columns of a row, and of the intercept if there is one.
 
-    False if asked to stop. Where one is kept by another, all are let go and it begins anew: so two
-    that take them in different orders do not wait for each other for ever.
+    False if asked to stop. Where another worker holds one, all are released and it begins anew:
+    two workers that take locks in different orders would wait for each other forever.
     """
-    me, with_intercept = who
+    locks, me = others.words, others.me + 1
+    end = U(rows.ends[row])
     began = np.int64(0)
-    while stop[0] == 0:
+    while others.stop[0] == 0:
         held = not with_intercept or lock(locks, U(locks.size) - U(1), me)
-        k = begin
+        k = U(rows.begins[row])
         while held and k < end:
             held = lock(locks, U(rows.columns[k]), me)
             k += U(1)
         if held:
             if began > 0:
-                waited[0] += nanoseconds() - began
+                others.waited[0] += nanoseconds() - began
             return True
         if began == 0:
             began = nanoseconds()
-        unlock(rows, begin, end, locks, me)
+        unlock_row(rows, row, others)
         let_others_go()
     return False
 
 
-@cache
-def locking_loop(step: Step) -> Kernel:
-    """The kernel that visits rows while it holds the locks of all their columns.
-
-    What it waits for locks that others keep, in nanoseconds, is added to `waited`.
-    """
-    look, write = step.look, step.write
-
-    def learn(
-        task: Any,
-        span: Any,
-        stored: Any,
-        clock: Any,
-        locks: Any,
-        me: Any,
-        stop: Any,
-        waited: Any,
-    ) -> Any:
-        rows, with_intercept = task.rows, task.plan.intercept != 0.0
-        sums = 0.0, 1.0
-        for i in range(span.begin, span.end):
-            row = U(task.order[i])
-            first, last = U(rows.begins[row]), U(rows.ends[row])
-            if not lock_row(rows, first, last, locks, (me, with_intercept), stop, waited):
-                break
-            t = clock.done + clock.pace * np.float64(i - span.begin + U(1))
-            sums = look(task, row, stored, t, sums)
-            write(task, row, stored, t)
-            unlock(rows, first, last, locks, me)
-        total, product = sums
-        return total + np.log(product)
-
-    signature = FLOAT(task_type(step.plan), *KINDS, WORDS, types.int64, WORDS, WORDS)
-    return Kernel(learn, signature, name=f"locked-{step.name}")
-
-
 @inline
-def await_turn(turn: Any, me: Any, stop: Any, waited: Any) -> Any:
+def await_turn(others: Any) -> Any:
     """Waits until it is this worker's turn; False if asked to stop."""
-    if read_now(turn, U(0)) == me:
+    if read_now(others.words, U(0)) == others.me:
         return True
     began = nanoseconds()
     looks = 0
-    while read_now(turn, U(0)) != me:
+    while read_now(others.words, U(0)) != others.me:
         looks += 1
         if looks % PATIENCE == 0:
-            if stop[0] != 0:
+            if others.stop[0] != 0:
                 return False
             let_others_go()
-    waited[0] += nanoseconds() - began
+    others.waited[0] += nanoseconds() - began
     return True
 
 
 @inline
-def pass_on(turn: Any, me: Any, at_work: Any) -> None:
-    """Gives the turn to the next worker that still is at work."""
-    workers = np.int64(at_work.size) // np.int64(SLOT)
-    other = me
+def pass_on(others: Any) -> None:
+    """Gives the turn to the next worker that is still at work."""
+    workers = np.int64(others.at_work.size) // np.int64(SLOT)
+    other = others.me
     for _ in range(workers):
         other = (other + 1) % workers
-        if at_work[U(other) * SLOT] != 0:
+        if others.at_work[U(other) * SLOT] != 0:
             break
-    write_now(turn, U(0), other)
+    write_now(others.words, U(0), other)
+
+
+@kernel(types.void(type_of(Others)))
+def leave_turn(others: Any) -> None:
+    """Waits for the last turn of this worker, and passes it on for good."""
+    if await_turn(others):
+        others.at_work[U(others.me) * SLOT] = 0
+        pass_on(others)
+
+
+@cache
+def locking_loop(step: Step) -> Kernel:
+    """The kernel that visits rows while it holds the locks of all their columns."""
+    return _loop(step, True)
 
 
 @cache
 def turns_loop(step: Step) -> Kernel:
-    """The kernel that looks at rows any time, and writes when it is this worker's turn.
+    """The kernel that looks at rows any time, and writes when it is this worker's turn."""
+    return _loop(step, False)
 
-    What it waits for its turns, in nanoseconds, is added to `waited`.
-    """
+
+def _loop(step: Step, locks: bool) -> Kernel:
     look, write = step.look, step.write
 
-    def learn(
-        task: Any,
-        span: Any,
-        stored: Any,
-        clock: Any,
-        turn: Any,
-        me: Any,
-        at_work: Any,
-        stop: Any,
-        waited: Any,
-    ) -> Any:
+    def learn(task: Any, span: Any, stored: Any, clock: Any, others: Any) -> Any:
+        rows, with_intercept = task.rows, task.plan.intercept != 0.0
         sums = 0.0, 1.0
         for i in range(span.begin, span.end):
             row = U(task.order[i])
             t = clock.done + clock.pace * np.float64(i - span.begin + U(1))
+            if locks and not lock_row(rows, row, others, with_intercept):
+                break
             sums = look(task, row, stored, t, sums)
-            if not await_turn(turn, me, stop, waited):
+            if not locks and not await_turn(others):
                 break
             write(task, row, stored, t)
-            pass_on(turn, me, at_work)
+            if locks:
+                unlock_row(rows, row, others)
+            else:
+                pass_on(others)
         total, product = sums
         return total + np.log(product)
 
-    signature = FLOAT(task_type(step.plan), *KINDS, WORDS, types.int64, WORDS, WORDS, WORDS)
-    return Kernel(learn, signature, name=f"turns-{step.name}")
-
-
-@kernel(types.void(WORDS, types.int64, WORDS, WORDS, WORDS))
-def leave_turn(turn: Any, me: Any, at_work: Any, stop: Any, waited: Any) -> None:
-    """Takes part no longer: waits for the last turn, and passes it on for good."""
-    if await_turn(turn, me, stop, waited):
-        at_work[U(me) * SLOT] = 0
-        pass_on(turn, me, at_work)
+    kinds = (type_of(kind) for kind in (Span, Stored, Clock, Others))
+    return Kernel(
+        learn,
+        FLOAT(task_type(step.plan), *kinds),
+        name=f"{'locked' if locks else 'turns'}-{step.name}",
+    )
 
 
 class ExcludingWorker(RowWorker):
-    """A worker that may have to wait for others in the middle of its work."""
+    """A worker that may have to wait for others while it works."""
 
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
         super().__init__(problem, shared, control, rank)
-        self._waiting = np.zeros(1, np.int64)  # nanoseconds
+        _, at_work, stop = control.words
+        waited = np.zeros(1, np.int64)
+        self._others = view(Others, shared["excluding"], rank, at_work, stop, waited)
 
     def _view(self, weights: Any) -> Any:
-        """The intercept, too, is written where it lies: updates exclude each other."""
+        """Weights as a step sees them. Updates exclude each other: the intercept needs no copy."""
         bias = weights[-self._problem.width :]
         return view(Stored, weights, weights, bias, bias, self._shared["row_state"])
 
     def _go_through(self, share: Share, begin: int, stop: int) -> float:
-        self._waiting[0] = 0
+        self._others.waited[0] = 0
         total = super()._go_through(share, begin, stop)
         self._leave()
-        self._waited += 1e-9 * int(self._waiting[0])
+        self._waited += 1e-9 * int(self._others.waited[0])
         return total
 
     def _leave(self) -> None:
         """Called when it has nothing left to do."""
 
-    @property
-    @abstractmethod
-    def _more(self) -> tuple[Any, ...]:
-        """What the kernel takes besides, but for the counter of waiting."""
-
     def _visit(self, task: Task, begin: int, end: int, clock: Clock) -> float:
         learn, span = self.kernel(self._problem.step), view(Span, begin, end)
-        return float(learn(task, span, self._stored, clock, *self._more, self._waiting))
+        return float(learn(task, span, self._stored, clock, self._others))
 
 
 class LockedWorker(ExcludingWorker):
@@ -219,11 +212,7 @@ class LockedWorker(ExcludingWorker):
     @classmethod
     def arrays(cls, problem: RowProblem, workers: int) -> Wanted:
         """A lock for each column, and one for the intercept."""
-        return {"locks": (problem.columns + 1, np.int64)}
-
-    @property
-    def _more(self) -> tuple[Any, ...]:
-        return self._shared["locks"], self._rank + 1, self._control.words[2]
+        return {"excluding": (problem.columns + 1, np.int64)}
 
 
 class RoundRobinWorker(ExcludingWorker):
@@ -239,11 +228,7 @@ class RoundRobinWorker(ExcludingWorker):
     @classmethod
     def arrays(cls, problem: RowProblem, workers: int) -> Wanted:
         """Whose turn it is."""
-        return {"turn": (8, np.int64)}
-
-    @property
-    def _more(self) -> tuple[Any, ...]:
-        return self._shared["turn"], self._rank, *self._control.words[1:]
+        return {"excluding": (8, np.int64)}
 
     def _leave(self) -> None:
-        leave_turn(*self._more, self._waiting)
+        leave_turn(self._others)

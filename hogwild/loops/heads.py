@@ -1,7 +1,7 @@
-"""`heads`: workers share the classes, not the rows, where each class is learned by itself.
+"""`heads`: workers share the classes, not the rows, where each class is learned independently.
 
-Every worker visits all rows, in the same order, and learns the weights of its own groups of heads:
-a cache line of each column. There are no copies, and the same bytes for any number of workers.
+Every worker visits all rows in the same order, and learns the weights of some groups of heads: a
+cache line of each column. There are no copies. The result is the same for any number of workers.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ STOPPED = 0  # the phase that ends when all have said where they are
 
 
 class HeadsWorker(RowWorker):
-    """Learns some of the heads, from all rows; a worker for which none are left does nothing."""
+    """Learns some of the heads from all rows; does nothing where there are fewer groups."""
 
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
         super().__init__(problem, shared, control, rank)
@@ -34,7 +34,7 @@ class HeadsWorker(RowWorker):
 
     @classmethod
     def arrays(cls, problem: RowProblem, workers: int) -> Wanted:
-        """Where each worker is when it has come to its end, or is asked to stop."""
+        """The place of each worker at its end, or when it is asked to stop."""
         return {"reached": (workers * SLOT, np.int64)}
 
     def _share(self) -> tuple[int, int]:
@@ -55,17 +55,17 @@ class HeadsWorker(RowWorker):
         return [(group, float(task.own.slopes[group])) for group in range(*self._groups)]
 
     def _go(self, share: Share, task: Task, begin: int, stop: int) -> float:
-        """Visits the rows at these places; the sum of the losses met.
+        """Visits the rows at places begin, ..., stop - 1; returns the sum of their losses.
 
-        Asked to stop, all stop at the same place: every head has learned from the same rows.
+        When asked to stop, all workers stop at the same place: all heads learn from the same rows.
         """
         snapshots = self._problem.snapshots if share.end == 1 else 0
         gap = max(1, len(self._order) // max(1, snapshots))
         taken = [0, 0]
-        total, place, said = 0.0, begin, False
+        total, place, reported = 0.0, begin, False
         while place < stop:
-            if not said and not self._control.goes_on():
-                stop, said = self._last_place(place), True
+            if not reported and not self._control.goes_on():
+                stop, reported = self._last_place(place), True
                 continue
             end = min(place + self._problem.chunk, (place // gap + 1) * gap, stop)
             now = view(Clock, share.done + place - begin, 1)
@@ -78,7 +78,7 @@ class HeadsWorker(RowWorker):
                 scale = self._problem.step.scale(task.plan, float(share.done + place - begin))
                 self._problem.add_snapshot(self._shared, late, not taken[late], scale, self._groups)
                 taken[late] += 1
-        if not said:
+        if not reported:
             self._say(place)
         if self._rank == 0:
             self._control.add_moments(*taken)

@@ -1,4 +1,4 @@
-"""Strategies: how the workers may touch the weights. What the weights mean they do not know.
+"""Strategies: how several workers write weights.
 
 A strategy is a kind of worker for problems of rows, one for problems of blocks, or both.
 """
@@ -24,10 +24,15 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Strategy:
-    """A strategy, in a line; its workers; whether the result depends on how many there are.
+    """A strategy.
 
-    `one_array`: all workers write one array of weights; `exclusive`: they exclude each other;
-    `averages`: means of the workers' weights are taken.
+    Attributes:
+        summary: what it does, in a line.
+        rows, blocks: its workers for either kind of problem, if any.
+        deterministic: the result does not depend on the number of workers.
+        one_array: all workers write one array of weights.
+        exclusive: workers exclude each other.
+        averages: the weights of workers are averaged.
     """
 
     summary: str
@@ -40,7 +45,7 @@ class Strategy:
 
     @property
     def loses(self) -> bool:
-        """Whether an addition may get lost where two workers make one at the same time."""
+        """Whether an addition may be lost where two workers add at the same time."""
         return self.one_array and not self.exclusive
 
     def workers(self, problem: Problem) -> type[Worker]:

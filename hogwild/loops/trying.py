@@ -19,12 +19,7 @@ def trial_loop(step: Step) -> Kernel:
     """The kernel that learns from rows in pieces, and averages the weights after later pieces."""
     go_through, scale_of, fixed = going_through(step), step.scale, step.width
 
-    def try_out(
-        task: Any,
-        stored: Any,
-        pieces: Any,
-        mean: Any,
-    ) -> None:
+    def try_out(task: Any, stored: Any, pieces: Any, mean: Any) -> None:
         weights = stored.read
         width = U(fixed) if fixed else task.shape.width
         size, last = U(task.order.size), U(weights.size) - width

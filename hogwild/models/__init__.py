@@ -1,1 +1,1 @@
-"""What training came to: models that predict, evaluate and recommend."""
+"""Trained models, which predict, evaluate and recommend."""

@@ -1,4 +1,4 @@
-"""A trained factor model: ratings to expect, the best items, who and what is alike."""
+"""A trained factor model: predicts ratings, recommends items, finds similar users and items."""
 
 import warnings
 import weakref
@@ -30,8 +30,8 @@ class FactorModel:
     Attributes:
         user_factors, item_factors: a row of `rank` float32 for each user and each item.
         user_biases, item_biases: one float32 for each; zeros if none were learned.
-        mean: a float, that of the ratings.
-        user_ids, item_ids: whom and what the rows stand for.
+        mean: a float, the constant part of scores.
+        user_ids, item_ids: the users and items of the rows.
         loss: the name of the loss it was trained for.
         about: the options of the training and a summary of its trace.
 
@@ -75,14 +75,14 @@ class FactorModel:
         )
 
     def __reduce__(self) -> Any:
-        """Pickled without what is only kept to be quick."""
+        """Pickled without its caches."""
         arrays = (getattr(self, name) for name in ARRAYS)
         ids = self.user_ids, self.item_ids
         return FactorModel, (*arrays, self.mean, *ids, self.loss, self.about)
 
     @property
     def rank(self) -> int:
-        """How many factors a user or an item has."""
+        """The number of factors of a user or an item."""
         return int(self.user_factors.shape[1])
 
     def decision_function(self, users: Any, items: Any = None, *, strict: bool = False) -> Any:
@@ -94,11 +94,10 @@ class FactorModel:
         return float(scores[0]) if single else scores
 
     def predict(self, users: Any, items: Any = None, *, strict: bool = False) -> Any:
-        """The rating to expect of each pair: the score, or for the logistic loss the probability
+        """The predicted rating of each pair: the score, or for the logistic loss the probability
         of a 1.
 
-        Of users and items that the model does not know, the biases and factors count as zero, and
-        a warning says how many there are.
+        The biases and factors of unknown users and items count as zero, with a warning.
 
         Args:
             users: ids, or one id; or `hogwild.Ratings`, whose pairs are taken.
@@ -109,66 +108,64 @@ class FactorModel:
             An array of float32; for one user and one item a float.
         """
         scores = self.decision_function(users, items, strict=strict)
-        if self.loss != "logistic":
+        odds = FACTOR_LOSSES[self.loss].probability
+        if odds is None:
             return scores
-        odds = self._expected(scores)
-        return float(odds) if isinstance(scores, float) else odds
+        return float(odds(np.float32(scores))) if isinstance(scores, float) else odds(scores)
 
     def recommend(
         self, users: Any = None, n: int = 10, *, exclude: Ratings | None = None
     ) -> Ranking:
-        """The n items with the best scores, best first; of equal ones, those that come first among
-        `item_ids`.
+        """The n items with the best scores, best first; ties go to the first of `item_ids`.
 
         Args:
             users: an id, or an array or list of ids; None for all users.
-            n: how many items; fewer come back where there are not so many.
-            exclude: pairs to leave out, such as the ratings of the training. (The last ones are
-                kept in order for the next call.)
+            n: the number of items; fewer are returned if the model has fewer.
+            exclude: pairs to leave out, such as the training ratings. (Repeated calls with the
+                same ratings are faster.)
 
         Returns:
-            The items' ids and their scores: two arrays; for several users of two dimensions, with a
-            row for each. Rows that exclusions leave too short end with scores of -inf and the id
-            -1, or "" where ids are text.
+            The ids of the items and their scores: two arrays, for several users with a row each.
+            Rows that are too short after exclusions end with scores of -inf and the id -1, or ""
+            where ids are text.
 
         Raises:
-            DataError: a user is unknown; `fold_in` makes factors for one who has ratings.
+            DataError: a user is unknown; `fold_in` learns factors of a user with ratings.
         """
         chosen = self._all_or(users, self.user_ids, "user", "fold_in learns one from ratings")
         seen = None if exclude is None else self._lists(exclude)
-        codes, scores = ranking.best(
-            self._user_vectors, self._item_panels, self._checked(n), chosen, seen
-        )
+        most = min(_positive(n), len(self.item_ids))
+        codes, scores = ranking.best(self._user_vectors, self._item_panels, most, chosen, seen)
         common = np.float32(self.mean) + self.user_biases[chosen]
         return _ranking(self.item_ids, codes, scores + common[:, None], _is_id(users))
 
     def recommend_for(
         self, factors: Any, bias: float = 0.0, n: int = 10, *, exclude_items: Any = None
     ) -> Ranking:
-        """As `recommend`, for one user with the factors and the bias that `fold_in` found."""
+        """As `recommend`, for one user with factors and a bias from `fold_in`."""
         vector = np.asarray(factors, np.float32)
         if vector.shape != (self.rank,) or not np.isfinite(vector).all():
             raise DataError(
-                f"the factors must be {self.rank} finite numbers, as fold_in gives them"
+                f"the factors must be {self.rank} finite numbers, as fold_in returns them"
             )
         seen = ranking.nothing(1)
         if exclude_items is not None and np.size(exclude_items):
             codes = self.item_ids.codes_of(exclude_items)
             codes = codes[codes != UNKNOWN]
             seen = ranking.Lists(np.array([0, len(codes)], np.uint64), codes)
-        one = np.zeros(1, np.uint32)
-        users = ranking.vectors(vector[None, :])
-        codes, scores = ranking.best(users, self._item_panels, self._checked(n), one, seen)
+        users, one = ranking.vectors(vector[None, :]), np.zeros(1, np.uint32)
+        most = min(_positive(n), len(self.item_ids))
+        codes, scores = ranking.best(users, self._item_panels, most, one, seen)
         return _ranking(self.item_ids, codes, scores + np.float32(self.mean + bias), True)
 
     def similar_items(self, items: Any = None, n: int = 10) -> Ranking:
-        """The n items whose factors point most nearly the same way: ids and cosines, best first.
+        """The n items with the most similar factors: ids and cosines, best first.
 
-        The item itself is left out. One without factors (all zeros) has cosines of 0.
+        The item itself is left out. An item without factors (all zeros) has cosines of 0.
 
         Args:
             items: an id, or an array or list of ids; None for all items.
-            n: how many; fewer come back where there are not so many.
+            n: the number of items; fewer are returned if the model has fewer.
         """
         return self._similar(items, n, self.item_ids, "item", self._item_directions)
 
@@ -177,11 +174,10 @@ class FactorModel:
         return self._similar(users, n, self.user_ids, "user", self._user_directions)
 
     def fold_in(self, items: Any, values: Any) -> tuple[Floats, float]:
-        """Factors and bias of a new user who gave these values to these items.
+        """Factors and bias of a new user, who gave `values` to `items`.
 
-        They minimise the objective of the training with the items as they are. The model stays as
-        it is; `recommend_for` takes what comes back. Items that the model does not know are left
-        out, with a warning.
+        They minimize the objective of the training with all items fixed. The model does not change;
+        pass the result to `recommend_for`. Unknown items are left out, with a warning.
         """
         if _is_id(items):
             items, values = [items], [values]
@@ -198,18 +194,18 @@ class FactorModel:
         return fold_in(self.item_factors[codes], offsets, given, self.loss, penalty)
 
     def evaluate(self, users: Any, items: Any = None, values: Any = None) -> dict[str, Any]:
-        """How good the expected ratings are: objective, RMSE, MAE, and how many pairs have an
-        unknown user or item; for the logistic loss log loss and AUC, too.
+        """Objective, RMSE, MAE, and the number of pairs with an unknown user or item; for the
+        logistic loss also log loss and AUC.
 
-        Takes `hogwild.Ratings`, or what they are made from. The objective is the mean loss plus the
-        penalty per rating of the training.
+        Takes `hogwild.Ratings`, or the arguments of its constructor. The objective is the mean loss
+        plus the training's penalty per rating.
         """
-        ratings = users if isinstance(users, Ratings) and items is None else None
-        ratings = Ratings(users, items, values) if ratings is None else ratings
+        whole = isinstance(users, Ratings) and items is None
+        ratings = users if whole else Ratings(users, items, values)
         if not len(ratings):
             raise DataError(f"{ratings.name} has no ratings to evaluate on")
         if ratings.values is None:
-            raise DataError(f"{ratings.name} has pairs without values; there is nothing to compare")
+            raise DataError(f"{ratings.name} has pairs without values; evaluation needs values")
         given = self._checked_values(ratings.values, len(ratings), ratings.name)
         who, what = ratings.recoded(self.user_ids, self.item_ids)
         scores = self._scores(who, what)
@@ -275,7 +271,7 @@ class FactorModel:
         return _ranking(ids, codes, np.minimum(cosines, np.float32(1)), _is_id(wanted))
 
     def _all_or(self, wanted: Any, ids: Ids, role: str, hint: str) -> Codes:
-        """The codes of ids that must be known."""
+        """The codes of ids, which must be known; of all ids for None."""
         if wanted is None:
             return np.arange(len(ids), dtype=np.uint32)
         codes = ids.codes_of(wanted)
@@ -283,9 +279,6 @@ class FactorModel:
             first = wanted if _is_id(wanted) else list(wanted)[int(np.argmax(codes == UNKNOWN))]
             raise DataError(f"the model does not know the {role} {_shown(first)}; {hint}")
         return codes
-
-    def _checked(self, n: int) -> int:
-        return min(_positive(n), len(self.item_ids))
 
     def _lists(self, ratings: Ratings) -> ranking.Lists:
         """The items of each user, kept for the next call with the same ratings."""
@@ -295,14 +288,14 @@ class FactorModel:
             found = ranking.lists(ratings, self.user_ids, self.item_ids)
             if len(ratings) and not len(found.items):
                 _warn(
-                    f"{ratings.name}: none of its {len(ratings):,} pairs is of a user and an item "
+                    f"{ratings.name}: none of its {len(ratings):,} pairs has a user and an item "
                     "that the model knows, so none is excluded"
                 )
             self._seen = (weakref.ref(ratings), found)
         return self._seen[1]
 
     def _pairs(self, users: Any, items: Any) -> tuple[Codes, Codes, str]:
-        """The codes of pairs, and where these come from."""
+        """The codes of pairs, and their name for messages."""
         if isinstance(users, Ratings) and items is None:
             return *users.recoded(self.user_ids, self.item_ids), users.name
         if items is None:
@@ -317,20 +310,21 @@ class FactorModel:
     def _tell_unknown(
         self, who: Codes, what: Codes, users: Any, items: Any, name: str, strict: bool
     ) -> None:
-        unknown = {"user": who == UNKNOWN, "item": what == UNKNOWN}
-        counts = {role: np.count_nonzero(missing) for role, missing in unknown.items()}
-        said = [f"{count:,} have an unknown {role}" for role, count in counts.items() if count]
-        if said and strict:
-            role = "user" if counts["user"] else "item"
-            at = int(np.argmax(unknown[role]))
-            given = _id_at(users, items, role, at)
-            raise DataError(
-                f"{name}: the model does not know the {role} {_shown(given)} of pair {at + 1:,}"
-            )
+        said = []
+        for role, codes in (("user", who), ("item", what)):
+            unknown = np.flatnonzero(codes == UNKNOWN)
+            if strict and len(unknown):
+                at = int(unknown[0])
+                given = _shown(_id_at(users, items, role, at))
+                raise DataError(
+                    f"{name}: the model does not know the {role} {given} of pair {at + 1:,}"
+                )
+            if len(unknown):
+                said.append(f"{len(unknown):,} have an unknown {role}")
         if said:
             _warn(
-                f"{name}: of {len(who):,} pairs {' and '.join(said)}; what is known of the others "
-                "is used"
+                f"{name}: of {len(who):,} pairs {' and '.join(said)}; their biases and factors "
+                "count as zero"
             )
 
     def _scores(self, who: Codes, what: Codes) -> Floats:
@@ -339,11 +333,6 @@ class FactorModel:
         items = self.item_factors.ravel(), self.item_biases
         kernels.score_pairs(users, items, self.mean, who, what, scores)
         return scores
-
-    def _expected(self, scores: Any) -> Any:
-        from scipy.special import expit
-
-        return expit(np.asarray(scores, np.float32))
 
     def _checked_values(self, values: Any, count: int, name: str = "the ratings") -> Floats:
         """Values as the loss takes them."""
@@ -356,22 +345,16 @@ class FactorModel:
         return targets_of(array, self.loss, name)
 
     def _errors(self, scores: Floats, given: Floats) -> dict[str, Any]:
-        logistic = self.loss == "logistic"
-        sums = kernels.measure(factor_code(self.loss), logistic, scores, given)
+        sums = kernels.measure(factor_code(self.loss), scores, given)
         loss, square, size = (total / len(given) for total in sums)
         found: dict[str, Any] = {
             "objective": loss + float(self.about.get("penalty", 0.0)),
             "rmse": square**0.5,
             "mae": size,
         }
-        if logistic:
-            exact = (
-                scores.astype(np.float64),
-                given.astype(np.float64),
-                np.ones(len(given)),
-                "logistic",
-            )
-            found |= {"log_loss": log_loss(*exact), "auc": auc(*exact)}
+        if self.loss == "logistic":
+            exact = scores.astype(np.float64), given.astype(np.float64), np.ones(len(given))
+            found |= {"log_loss": log_loss(*exact, self.loss), "auc": auc(*exact, self.loss)}
         return found
 
 
@@ -395,7 +378,7 @@ ARRAYS = ("user_factors", "item_factors", "user_biases", "item_biases")
 
 
 def _frozen(array: Any, shape: tuple[int, ...], name: str) -> Floats:
-    """An array that is as it must be, as a view that cannot be written."""
+    """A read-only view of an array, after checks."""
     given = np.require(array, np.float32, ["C", "A"])
     if given.shape != shape:
         raise DataError(f"{name}: the shape is {given.shape}; expected {shape}")
@@ -415,7 +398,7 @@ def _directions(factors: Floats) -> tuple[Floats, ranking.Panels]:
 
 
 def _ranking(ids: Ids, codes: Codes, scores: Floats, single: bool) -> Ranking:
-    """Ids and scores; for one user without the places that stayed empty."""
+    """Ids and scores; for a single user without empty places."""
     if single:
         known = codes[0] != UNKNOWN
         codes, scores = codes[0][known], scores[0][known]
@@ -437,7 +420,7 @@ def _is_id(given: Any) -> bool:
 
 
 def _id_at(users: Any, items: Any, role: str, at: int) -> Any:
-    """The id that stands in a pair, as it was given."""
+    """An id of a pair, as it was given."""
     if isinstance(users, Ratings):
         users, items = users.user_ids[users.users], users.item_ids[users.items]
     given = users if role == "user" else items

@@ -2,8 +2,8 @@
 
 min over x of sum_j loss(score_j, value_j) + x'Dx/2 + sum_k l1_k |x_k|, with score = offset + A x
 
-and, where factors are not negative, x_k >= 0 for them. The squared loss alone is a matter of linear
-equations; for all else there is L-BFGS-B (Byrd, Lu, Nocedal, Zhu 1995).
+and x_k >= 0 for nonnegative factors. With the squared loss and an L2 penalty this is a linear
+system; all else is left to L-BFGS-B (Byrd, Lu, Nocedal, Zhu 1995).
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from hogwild.kernels.fold_in import add_squares
 from hogwild.learn.losses import FAINTEST
 
 OPTIONS = {"maxiter": 10_000, "maxfun": 20_000, "ftol": 1e-13, "gtol": 1e-9, "maxcor": 20}
-# The absolute loss is round below these errors, as shares of the first ones: ever less so
+# The absolute loss is smoothed below these errors, as shares of the typical one: less and less
 WIDTHS = (1e-2, 1e-4, 1e-6)
 
 Doubles = npt.NDArray[np.float64]
@@ -26,7 +26,7 @@ Doubles = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Penalty:
-    """The training's own penalty of one user: w (l2/2 |p|^2 + l1 |p|_1 + bias_l2/2 b^2)."""
+    """The training's penalty of one user: w (l2/2 |p|^2 + l1 |p|_1 + bias_l2/2 b^2)."""
 
     l2: float
     bias_l2: float
@@ -37,26 +37,26 @@ class Penalty:
 
     @classmethod
     def of(cls, options: dict[str, Any], loss: str) -> "Penalty":
-        """That of a training with these options; none where they say nothing of it."""
-        told = {name: value for name, value in options.items() if value is not None}
-        l2 = float(told.get("l2", 0.0))
+        """The penalty of a training with these options; no penalty where they are missing."""
+        given = {name: value for name, value in options.items() if value is not None}
+        l2 = float(given.get("l2", 0.0))
         return cls(
             l2,
-            float(told.get("bias_l2", l2)),
-            float(told.get("l1", 0.0)),
-            bool(told.get("weighted", True)),
-            bool(told.get("biases", loss != "kl")),
-            bool(told.get("nonnegative", False)) or loss == "kl",
+            float(given.get("bias_l2", l2)),
+            float(given.get("l1", 0.0)),
+            bool(given.get("weighted", True)),
+            bool(given.get("biases", loss != "kl")),
+            bool(given.get("nonnegative", False)) or loss == "kl",
         )
 
 
 def fold_in(
     factors: npt.NDArray[np.float32], offsets: Doubles, values: Doubles, loss: str, penalty: Penalty
 ) -> tuple[npt.NDArray[np.float32], float]:
-    """Factors and bias of a user who gave these values to items with these factors.
+    """Factors and bias of a user who gave `values` to items with these factors.
 
-    `offsets` are the scores without the user: mean and the items' biases. With the logistic loss,
-    values are -1 and 1.
+    `offsets` are the scores without the user: the mean plus the biases of the items. With the
+    logistic loss, values are -1 and 1.
     """
     rank = factors.shape[1]
     weight = float(len(values)) if penalty.weighted else 1.0
@@ -78,14 +78,14 @@ def fold_in(
 
 
 def _ridge(A: Doubles, targets: Doubles, D: Doubles) -> Doubles:
-    """Where |A x - targets|^2/2 + x'Dx/2 is least."""
+    """The x that minimizes |A x - targets|^2/2 + x'Dx/2."""
     H = np.diag(D)
     add_squares(A.ravel(), H.ravel())
     g = np.einsum("ij,i->j", A, targets)
     try:
         np.linalg.cholesky(H)
         return np.asarray(np.linalg.solve(H, g), np.float64)
-    except np.linalg.LinAlgError:  # several x are as good (few ratings, no penalty): the shortest
+    except np.linalg.LinAlgError:  # several solutions (few ratings, no penalty): the shortest
         return np.asarray(np.linalg.lstsq(H, g)[0], np.float64)
 
 
@@ -98,7 +98,7 @@ def _least_point(
     nonnegative: npt.NDArray[np.bool_],
     start: Doubles,
 ) -> Doubles:
-    """Where the objective is least. What |x| is a penalty of is a difference of two parts >= 0."""
+    """The minimum of the objective. An x with an L1 penalty is a difference of two parts >= 0."""
     from scipy.optimize import minimize
 
     parted = (l1 > 0) & ~nonnegative
@@ -114,7 +114,7 @@ def _least_point(
         return float(total), signs * uphill[parts] + l1[parts]
 
     z = np.maximum(signs * start[parts], least)
-    unit = abs(objective(z)[0]) or 1.0  # so that when to stop is no matter of the ratings' unit
+    unit = abs(objective(z)[0]) or 1.0  # so that the unit of the ratings does not matter
 
     def in_units(z: Doubles) -> tuple[float, Doubles]:
         total, uphill = objective(z)
@@ -144,10 +144,12 @@ def _logistic(values: Doubles, width: float, scores: Doubles) -> tuple[Doubles, 
 
 
 def _divergence(values: Doubles, width: float, scores: Doubles) -> tuple[Doubles, Doubles]:
-    least = np.where(values > 0, FAINTEST * values, 1.0)  # of 0, the divergence is the score itself
-    bends = np.maximum(scores, least)
-    slopes = 1 - values / bends
-    return bends - values * np.log(bends) + slopes * (scores - bends), slopes
+    least = np.where(
+        values > 0, FAINTEST * values, 1.0
+    )  # for 0, the divergence is the score itself
+    clipped = np.maximum(scores, least)
+    slopes = 1 - values / clipped
+    return clipped - values * np.log(clipped) + slopes * (scores - clipped), slopes
 
 
 LOSSES: dict[str, Callable[[Doubles, float, Doubles], tuple[Doubles, Doubles]]] = {

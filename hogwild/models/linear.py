@@ -1,4 +1,4 @@
-"""A trained linear model: what it says of new rows, and how good that is."""
+"""A trained linear model: predictions for new rows, and their quality."""
 
 import warnings
 from typing import Any
@@ -11,13 +11,14 @@ from hogwild.data.rows import Labels, Rows, check_same_base
 from hogwild.errors import DataError, HogwildError, HogwildWarning
 from hogwild.kernels import evaluate as kernels
 from hogwild.kernels.views import Span, view
+from hogwild.learn.heads import Heads, heads_of
 from hogwild.learn.losses import LOSSES
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.sets import Set, row_weights
 from hogwild.learn.targets import Target, TwoClasses, target_from
 from hogwild.paths import PathLike
 
-SPARSE = 2  # times as many weights as are not zero, and a file has their columns beside them
+SPARSE = 2  # times as many weights as non-zero ones: files with more zeros are sparse
 
 
 class LinearModel:
@@ -26,9 +27,8 @@ class LinearModel:
     Attributes:
         weights: one float32 per column.
         intercept: a float; 0 if none was learned.
-        target: what scores mean.
-        labels: the negative and the positive label, as they stood in the training data; empty for
-            a regression.
+        target: the kind of target.
+        labels: the negative and the positive label, as in the training data; empty for regression.
         loss: the name of the loss it was trained for.
         index_base: the number that the training file gave to the first column: 0, 1, or None where
             there was no text file.
@@ -40,7 +40,7 @@ class LinearModel:
     def __init__(
         self,
         weights: npt.NDArray[np.float32],
-        intercept: float,
+        intercept: float | npt.NDArray[np.float32],
         target: Target | Labels,
         loss: str,
         index_base: int | None = None,
@@ -48,22 +48,34 @@ class LinearModel:
         *,
         parameter: float = 0.0,
     ) -> None:
-        self.weights = np.require(weights, np.float32, ["C", "A"])
-        self.intercept = float(intercept)
         self.target = target if isinstance(target, Target) else TwoClasses(target)
         self.loss = loss
         self.parameter = parameter
         self.index_base = index_base
         self.about = about or {}
+        self._take(weights, intercept)
+
+    def _take(self, weights: npt.NDArray[np.float32], intercept: Any) -> None:
+        self.weights = np.require(weights, np.float32, ["C", "A"])
+        self.intercept = float(intercept)
 
     @property
     def columns(self) -> int:
-        """How many columns it has weights for."""
-        return len(self.weights)
+        """The number of columns that it has weights for."""
+        return int(self.weights.shape[-1])
+
+    @property
+    def _heads(self) -> Heads:
+        return heads_of(self.loss, self.target.kind, len(np.atleast_2d(self.weights)))
+
+    @property
+    def _stored(self) -> npt.NDArray[np.float32]:
+        """The weights as kernels that look at them take them: the intercept comes last."""
+        return np.append(self.weights, np.float32(self.intercept))
 
     @property
     def labels(self) -> tuple[Any, ...]:
-        """The labels, where the target is one of a few."""
+        """The labels; empty for regression."""
         return self.target.labels
 
     @property
@@ -92,7 +104,7 @@ class LinearModel:
         return out
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The label of each row, as the labels stood in the training data; or its number."""
+        """The predicted label of each row, as in the training data; for regression the number."""
         return self.target.predicted(self.decision_function(X), self.loss)
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
@@ -136,13 +148,12 @@ class LinearModel:
 
     def _losses(self, data: Set) -> tuple[float, float]:
         """The sum of the losses of rows, and the penalty."""
-        weights: npt.NDArray[Any] = np.append(self.weights, np.float32(self.intercept))
-        look = kernels.evaluator(self.loss, self.target.kind, data.weighted)
-        loss, _, _ = look(data.view, view(Span, 0, len(data)), weights, self.parameter)
-        return loss, self.penalty.value(self.weights)
+        heads, stored, span = self._heads, self._stored, view(Span, 0, len(data))
+        found = heads.evaluate(data.view, data.weighted, span, stored, self.parameter)
+        return float(found[0]), self.penalty.value(stored[: -heads.width])
 
     def _arrays(self) -> tuple[Any, model_file.Arrays]:
-        """What a model file holds: the intercept, if it is one number, and arrays."""
+        """The intercept, if it is one number, and the arrays of a model file."""
         nonzero = np.flatnonzero(self.weights.view(np.uint32))
         if SPARSE * len(nonzero) >= len(self.weights):
             return self.intercept, {"weights": self.weights}
@@ -169,8 +180,7 @@ class LinearModel:
     def from_file(cls, about: dict[str, Any], arrays: model_file.Arrays) -> "LinearModel":
         """The model that `save` wrote."""
         return cls(
-            _weights_of(about, arrays),
-            about["intercept"],
+            *cls._weights_of(about, arrays),
             target_from(about),
             about["loss"],
             about["index_base"],
@@ -178,8 +188,17 @@ class LinearModel:
             parameter=about.get("parameter", 0.0),
         )
 
+    @staticmethod
+    def _weights_of(about: dict[str, Any], arrays: model_file.Arrays) -> tuple[Any, Any]:
+        """Weights and intercept. A file may have only the weights that are not zero."""
+        if "weights" in arrays:
+            return arrays["weights"], about["intercept"]
+        weights = np.zeros(about["columns"], np.float32)
+        weights[arrays["indices"]] = arrays["values"]
+        return weights, about["intercept"]
+
     def _fitting(self, X: Any) -> Rows:
-        """X as rows, with a word about columns that the model does not have."""
+        """X as rows, with a warning about columns that the model does not have."""
         columns = self.columns
         if not isinstance(X, Rows):
             rows = Rows(X)
@@ -199,12 +218,3 @@ class LinearModel:
                 stacklevel=3,
             )
         return X
-
-
-def _weights_of(about: dict[str, Any], arrays: model_file.Arrays) -> npt.NDArray[np.float32]:
-    """All weights, of which a file may have only those that are not zero."""
-    if "weights" in arrays:
-        return arrays["weights"]
-    weights = np.zeros(about["columns"], np.float32)
-    weights[arrays["indices"]] = arrays["values"]
-    return weights

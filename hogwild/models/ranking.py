@@ -1,4 +1,4 @@
-"""The best items for many users at once: blocks of users, spread over the cores."""
+"""The best items for many users: blocks of users, on all cores."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,9 +14,9 @@ from hogwild.machine import usable_cores
 from hogwild.threads import side_by_side
 
 BLOCK = 64  # users for whom a panel's items are scored before the next panel's
-SHARES = 4  # of the users that each core takes, one after the other, at least
-MOST_BLOCKS = 16  # in a share: Ctrl-C waits for those that are begun
-WORTH = 1 << 24  # multiplications that are worth a further thread
+SHARES = 4  # of the users per core, at least
+MOST_BLOCKS = 16  # in a share: Ctrl-C waits for the shares in progress
+WORTH = 1 << 24  # multiplications that justify another thread
 
 Floats = npt.NDArray[np.float32]
 
@@ -36,19 +36,19 @@ class Panels(NamedTuple):
 
 
 def panels(factors: Floats, biases: Floats | None = None) -> Panels:
-    """Puts items into panels."""
+    """Items in panels."""
     count = len(factors)
     width = -(-count // PANEL)
     filled = np.zeros((width * PANEL, _whole(factors.shape[1])), np.float32)
     filled[:count, : factors.shape[1]] = factors
     base = np.full(width * PANEL, -np.inf, np.float32)
-    base[:count] = 0.0 if biases is None else biases + np.float32(0)  # of -0 it makes 0
+    base[:count] = 0.0 if biases is None else biases + np.float32(0)  # turns -0 into 0
     turned = filled.reshape(width, PANEL, filled.shape[1]).transpose(0, 2, 1)
     return Panels(np.ascontiguousarray(turned).ravel(), base)
 
 
 def vectors(factors: Floats) -> Floats:
-    """Users as the kernel takes them: filled up with zeros where their rank asks for it."""
+    """Users as the kernel takes them: padded with zeros to a multiple of STEP."""
     rank = factors.shape[1]
     if rank == _whole(rank):
         return factors
@@ -60,14 +60,13 @@ def best(
 ) -> tuple[Codes, Floats]:
     """The n best items for each chosen user, and their scores: <p_u, q_i> + b_i.
 
-    Best first; of equal ones, those with lower codes. Where there are not so many items, `UNKNOWN`
-    with a score of -inf.
+    Best first; ties go to the lower code. Empty places have the code `UNKNOWN` and a score of -inf.
 
     Args:
-        users: what `vectors` gave.
-        items: what `panels` gave.
-        n: how many; not more than there are items.
-        chosen: users' codes.
+        users: a result of `vectors`.
+        items: a result of `panels`.
+        n: at most the number of items.
+        chosen: codes of users.
         without: items to leave out, for all users.
     """
     lists = tuple(nothing(len(users)) if without is None else without)
@@ -98,7 +97,7 @@ def nothing(users: int) -> Lists:
 
 
 def lists(ratings: Ratings, user_ids: Ids, item_ids: Ids) -> Lists:
-    """What each user rated, by these ids; what is not among them is left out."""
+    """The items that each user rated, by these ids; other users and items are left out."""
     users, items = ratings.recoded(user_ids, item_ids)
     known = (users != UNKNOWN) & (items != UNKNOWN)
     if not known.all():
@@ -112,7 +111,7 @@ def _whole(rank: int) -> int:
 
 
 def _spread(work: Any, users: int, multiplications: int) -> None:
-    """Does shares of the work on as many cores as it is worth."""
+    """Does the work on as many cores as it justifies."""
     threads = min(usable_cores(), multiplications // WORTH)
     if threads < 2:
         work(range(users))

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from hogwild.kernels import atomic
-from hogwild.kernels.atomic import add, claim, claim_one, wait_for
+from hogwild.kernels.atomic import add, claim_one, wait_for
 from hogwild.kernels.compile import ready
 from hogwild.parallel.memory import Arrays
 
@@ -41,7 +41,7 @@ class Control:
         self.workers = workers
         self.clear()
         if workers > 1:
-            ready(add, claim, claim_one, wait_for)
+            ready(add, claim_one, wait_for)
         # Called by work between its pieces, by those workers that have something to look after
         self.between: Tick = lambda: None
 
@@ -105,7 +105,9 @@ class Control:
 
         Within it, no other worker takes one.
         """
-        if number <= self._moments[0] or (self.workers > 1 and not claim(self._claimed)):
+        if number <= self._moments[0] or (
+            self.workers > 1 and claim_one(self._claimed, 0, 1, 0) < 0
+        ):
             yield False
             return
         mine = number > self._moments[0]

@@ -1,4 +1,4 @@
-"""FTRL-proximal: an L1 penalty with weights that are exactly zero, in every loop that adds.
+"""FTRL-proximal: an L1 penalty with weights that are exactly zero, in every loop.
 
     w_j = 0 where |z_j| <= l1 h_j, else -(z_j - sign(z_j) l1 h_j) / (beta / alpha + s_j + l2 h_j)
     g_j = slope(score, target) x_j,   sigma_j = g_j^2 / (2 r_j + |g_j|) / alpha
@@ -6,17 +6,17 @@
     c_j <- c_j + 1,   h_j = rows before this epoch + c_j d_j,   one row in d_j holds the column j
 
 The penalties of all rows so far apply (McMahan, "Follow-the-regularized-leader and mirror descent",
-2011), and h_j is how many these are: d_j more whenever a row comes that holds the column, so that
-it is exact at the end of an epoch. The rate of a weight is alpha / r_j, where r_j is about
-sqrt(beta^2 + sum of g_j^2), as in McMahan et al., "Ad click prediction", 2013; sigma_j is 0.79 to 1
-times what that calls for, without a root.
+2011). h_j is their number: it grows by d_j with each row that holds the column, and is exact at the
+end of an epoch. The rate of a weight is alpha / r_j, where r_j is about sqrt(beta^2 + sum of g_j^2)
+as in McMahan et al., "Ad click prediction", 2013; sigma_j is 0.79 to 1
+times theirs, without a root.
 
-They store that sum of squares, and take the number of rows for h. But copies that learn side by
-side add more sigma w to z than a common sum of squares stands for: weights get too large. And z
-lacks the rows that others have not passed on yet, while all rows count: weights get too small.
-Here, what a copy reads of a column always belongs together.
+They store that sum of squares, and the number of rows is h. But copies that learn in parallel add
+more sigma w to z than a common sum of squares stands for: weights get too large. And z lacks the
+rows that other copies have not merged yet, while all rows count: weights get too small. Here, the
+numbers that a copy reads for a column always belong together.
 
-The intercept is a column that holds `intercept`, without penalty.
+The intercept is a column with the value `intercept`, without penalty.
 """
 
 import math
@@ -58,13 +58,13 @@ def rate_at(plan: Any, t: Any) -> Any:
 
 @inline
 def unscaled(plan: Any, t: Any) -> Any:
-    """What is stored is never scaled."""
+    """Stored numbers are never scaled."""
     return 1.0
 
 
 @inline
 def weight_of(stored: Any, place: Any, plan: Any, h: Any) -> Any:
-    """The weight that the numbers stored from a place on mean, after the penalties of h rows."""
+    """The weight for the numbers stored at a place, after the penalties of h rows."""
     z, threshold = np.float64(stored[place + Z]), plan.l1 * h
     s = plan.beta / plan.alpha + np.float64(stored[place + S])
     return (max(-threshold, min(z, threshold)) - z) / (s + plan.l2 * h)
@@ -72,13 +72,13 @@ def weight_of(stored: Any, place: Any, plan: Any, h: Any) -> Any:
 
 @inline
 def rows_of(stored: Any, place: Any, plan: Any) -> Any:
-    """How many rows' penalties a weight has had."""
+    """The number of rows whose penalties apply to a weight."""
     return plan.since + np.float64(stored[place + C]) * np.float64(stored[place + D])
 
 
 @inline
 def add(gradient: Any, weight: Any, read: Any, write: Any, place: Any, plan: Any) -> None:
-    """Adds a gradient to what is stored from a place on."""
+    """Adds a gradient to the numbers stored at a place."""
     before = read[place + S]
     r = plan.beta + plan.alpha * np.float64(before)
     # As far as single precision keeps it: z must hold the same sum of sigmas as s
@@ -101,8 +101,8 @@ def ftrl(loss: str, weighted: bool) -> Step:
         score = plan.intercept * weight_of(stored.bias, U(0), plan, 0.0)
         for k in range(U(rows.begins[row]), U(rows.ends[row])):
             place = U(WIDTH) * U(rows.columns[k])
-            if place >= U(stored.read.size):  # never; gathers, which LLVM would make of the loop,
-                break  # wait for all that the row before has written: three times as long
+            if place >= U(stored.read.size):  # never true; without it LLVM uses gathers, which wait
+                break  # for all writes of the previous row and take three times as long
             now = weight_of(stored.read, place, plan, rows_of(stored.read, place, plan))
             score += now * np.float64(rows.values[k])
         task.own.slopes[0] = weight * slope_of(score, target, plan.parameter)
@@ -129,9 +129,9 @@ def ftrl(loss: str, weighted: bool) -> Step:
 
 @kernel(types.void(FLOATS, type_of(Plan), type_of(Span), FLOATS))
 def finish(stored: Any, plan: Any, span: Any, weights: Any) -> None:
-    """The weights of some columns after an epoch; the last of all is the intercept.
+    """The weights of some columns after an epoch; the last is the intercept.
 
-    From here on its rows are before the epoch.
+    The rows of the epoch now count as earlier ones.
     """
     last = U(weights.size) - U(1)
     for column in range(span.begin, span.end):
@@ -144,7 +144,7 @@ def finish(stored: Any, plan: Any, span: Any, weights: Any) -> None:
 
 @kernel(types.void(type_of(RowView), type_of(Span), writable(types.uint32)))
 def count(rows: Any, span: Any, counts: Any) -> None:
-    """How many of some rows hold each column."""
+    """Counts the rows that hold each column."""
     for row in range(span.begin, span.end):
         for k in range(U(rows.begins[row]), U(rows.ends[row])):
             counts[U(rows.columns[k])] += np.uint32(1)

@@ -24,12 +24,12 @@ from hogwild.learn.schedules import SCHEDULES
 from hogwild.steps.sgd import Plan
 from hogwild.steps.step import Step
 
-FARTHEST = 600.0  # a score above that of the row's class: K times exp of it is no overflow
+FARTHEST = 600.0  # above the score of the row's class: K exponentials of it do not overflow
 
 
 @cache
 def heads(loss: str, kind: str, schedule: str, weighted: bool, register: int) -> Step:
-    """The step for a loss, a kind of targets and a schedule, with or without rows' weights."""
+    """The step for a loss, a kind of targets and a schedule, with or without row weights."""
     rate, scale, known = SCHEDULES[schedule].rate, SCHEDULES[schedule].scale, (weighted, register)
     if LOSSES[loss].kinds == (CLASSES,):
         look = _softmax(scale, *known)
@@ -41,9 +41,9 @@ def heads(loss: str, kind: str, schedule: str, weighted: bool, register: int) ->
 
 
 def _against(loss: str, kind: str, scale_of: Any, weighted: bool, register: int) -> Any:
-    """Looking at a row with one head against the rest.
+    """Looking at a row with each head against the rest.
 
-    Sums of losses are kept for each register, too: which worker has which does not change them.
+    Losses are summed by register, too: the sums do not depend on how workers share the heads.
     """
     value, slope = LOSSES[loss].of_heads
     score, row_weight = scorer(register), weight_of(weighted)
@@ -74,7 +74,7 @@ def _against(loss: str, kind: str, scale_of: Any, weighted: bool, register: int)
 
 
 def _softmax(scale_of: Any, weighted: bool, register: int) -> Any:
-    """Looking at a row with all heads together. Scores are taken relative to that of its class."""
+    """Looking at a row with all heads together. Scores are relative to that of its class."""
     score, row_weight = scorer(register), weight_of(weighted)
 
     @always_inline

@@ -1,4 +1,4 @@
-"""What a step is: what one row adds to the stored numbers of its columns, and to its own state."""
+"""The interface of a step: what a row adds to the numbers stored for its columns and for itself."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,23 +7,22 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Step:
-    """A step, whose functions are compiled into every loop that it is used in.
+    """A step, whose functions are compiled into every loop that uses it.
 
-    All loops rely on one law: what is stored adds up. What is read may be any function of it.
+    Loops rely on one law: what is stored adds up. What is read may be any function of it.
 
     Attributes:
-        name: part of the names of the kernels that are made with it.
-        look: (task, row, stored, t, sums) -> sums, with the losses just before the step added; it
-            notes in `task.own` what `write` needs.
-        write: (task, row, stored, t) -> None; the only code that writes.
-        reach: (plan, t) -> the longest step, by which loops decide how often copies must merge.
-        scale: (plan, t) -> what stored weights are multiplied by to be the weights at step t.
+        name: part of the names of its kernels.
+        look: (task, row, stored, t, sums) -> sums with the loss before the step added; it writes
+            what `write` needs to `task.own`.
+        write: (task, row, stored, t) -> None; the only code that writes weights.
+        reach: (plan, t) -> the largest rate, by which loops decide how often copies must merge.
+        scale: (plan, t) -> the factor between stored weights and weights at step t.
         plan: the named tuple of the numbers of an epoch, all floats.
-        width: numbers stored for a column, where it is always the same; else 0.
-        targets: numbers in `rows.targets` for each row, where it is always the same; else 0.
+        width: numbers stored for a column; 0 if they depend on the number of heads.
+        targets: numbers in `rows.targets` for each row; 0 if they depend on the number of heads.
         state: numbers kept for each row.
-        exact: whether a lost addition is an error for good; such a step needs a loop that loses
-            none.
+        exact: whether a lost addition is never made up for; the step needs a loop that loses none.
     """
 
     name: str

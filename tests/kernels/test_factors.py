@@ -94,7 +94,7 @@ class World:
         given = (NONE, NONE) if shares is None else tuple(s.astype(np.float32) for s in shares)
         numbers = tuple(map(np.float32, astuple(plan)))
         grid = STRIPS[1], *HEIGHTS
-        loss = learner((*self.ratings(), blocks), grid, arrays, given, numbers)
+        loss, _ = learner((*self.ratings(), blocks), grid, arrays, given, numbers)
         return loss, [self._told(*arrays[:2]), self._told(*arrays[2:])]
 
     def _told(self, rows, beside):
@@ -309,7 +309,8 @@ def check_evaluator(world, mean):
     before = [array.copy() for array in arrays]
     blocks = [4, 0, 3]
     ratings = (*world.ratings(), np.array(blocks, np.uint32))
-    found = evaluate(ratings, grid, arrays, np.float32(mean))
+    plan = (np.float32(mean), *7 * [np.float32(0)])
+    found = evaluate(ratings, grid, arrays, (NONE, NONE), plan)
     visited = [rating for block in blocks for rating in world.of(block)]
     u, i, values = map(np.array, zip(*visited, strict=True))
     scores = reference.scores(*world.sides, np.float32(mean), u, i)

@@ -132,7 +132,7 @@ def test_sums_of_losses_and_errors(loss: str) -> None:
     values = random.integers(0, 2, 50).astype(np.float32)
     if loss == "logistic":
         values = 2 * values - 1
-    found = kernels.measure(factor_code(loss), loss == "logistic", scores, values)
+    found = kernels.measure(factor_code(loss), scores, values)
     value = FACTOR_LOSSES[loss].value
     losses = sum(value(float(s), float(v), 0.0) for s, v in zip(scores, values, strict=True))
     errors = scores.astype(float) - values

@@ -35,22 +35,17 @@ def drawn(shape, size, seed=0):
 
 def sort(grid, users, items, values, seed=7, order=None):
     """The sorted ratings, and where blocks begin; chunks and bands are done in any order."""
-    sorting = Sorting(grid, users, items, values, seed)
-    arrays = {n: np.zeros(size, kind) for n, (size, kind) in sorting.shared("").items()}
-    ratings, starts, counts = arrays["ratings"], arrays["starts"], arrays["counts"]
+    sorting = Sorting(grid, users, items, values, seed, "some")
+    arrays = {name: np.zeros(size, kind) for name, (size, kind) in sorting.shared().items()}
     random = np.random.default_rng(order)
     for stage in ("count", "begin", "sort", "mix"):
-        pieces = np.arange({"begin": 1, "mix": BANDS}.get(stage, sorting.chunks))
+        if stage == "begin":
+            sorting.begin(arrays)
+            continue
+        pieces = np.arange(sorting.pieces(stage))
         for piece in pieces if order is None else random.permutation(pieces):
-            if stage == "count":
-                sorting.count(piece, counts)
-            elif stage == "begin":
-                sorting.begin(starts, counts)
-            elif stage == "sort":
-                sorting.sort(piece, ratings, counts)
-            else:
-                sorting.mix(piece, ratings, starts)
-    return ratings, starts
+            getattr(sorting, stage)(piece, arrays)
+    return arrays["some_ratings"], arrays["some_starts"]
 
 
 def told(grid, ratings, starts):
@@ -180,7 +175,7 @@ def test_the_outcome_does_not_depend_on_who_sorts_when(chunk, monkeypatch):
     grid = grid_of((300, 200), 5000, 16_392)
     expected, _ = sort(grid, *ratings)
     monkeypatch.setattr(blocks, "CHUNK", chunk)
-    assert Sorting(grid, *ratings, 7).chunks == min(blocks.CHUNKS, max(1, 5000 // chunk))
+    assert Sorting(grid, *ratings, 7, "").chunks == min(blocks.CHUNKS, max(1, 5000 // chunk))
     for order in (None, 1, 2):
         np.testing.assert_array_equal(sort(grid, *ratings, order=order)[0], expected)
 

@@ -378,7 +378,9 @@ def test_unknown_users_and_items_of_a_test_are_counted_and_told_once(ids):
     test = Ratings(
         [kind(n) for n in (1, 77, 2, 88)], [kind(n) for n in (1, 2, 99, 99)], [1.0, 2, 3, 4]
     )
-    with pytest.warns(hogwild.HogwildWarning, match="3 of 4 ratings are by users or of items") as w:
+    with pytest.warns(
+        hogwild.HogwildWarning, match="3 of 4 ratings involve users or items not in the training"
+    ) as w:
         result = hogwild.train(ratings, test=test, epochs=2, workers=1)
     assert len(w) == 1
     assert len(result.notes) == 1

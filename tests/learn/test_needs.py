@@ -71,7 +71,7 @@ def test_a_vote_is_between_two_classes():
         (complaint,) = Config(task=task, merge="vote", strategy="mixed").problems()
         assert complaint.endswith("the task svm or logistic, to be vote")
     (complaint,) = Config(task="mf", merge="vote").problems()
-    assert complaint.startswith("merge: it is for the task svm")
+    assert complaint.startswith("merge: only for the task svm")
 
 
 def combinations():

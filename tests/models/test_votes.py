@@ -346,7 +346,7 @@ def test_votes_of_several_classes_are_refused(rows):
 
 def test_factorizations_have_no_votes():
     ratings = hogwild.Ratings(["a", "b"], ["c", "d"], [1.0, 2.0])
-    with pytest.raises(hogwild.OptionError, match="merge: it is for the task svm"):
+    with pytest.raises(hogwild.OptionError, match="merge: only for the task svm"):
         hogwild.train(ratings, merge="vote")
 
 
