@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild import model_file
+from hogwild.data.rows import Rows
 from hogwild.errors import HogwildError
 from hogwild.kernels.evaluate import scores as write_scores
 from hogwild.kernels.views import RowView, view
@@ -67,9 +68,9 @@ class VoteModel(LinearModel):
     def _check_odds(self) -> Any:
         raise HogwildError("votes are not probabilities; probabilities need the merge mean")
 
-    def evaluate(self, X: Any, y: Any = None) -> dict[str, Any]:
+    def measured(self, rows: Rows, factors: npt.NDArray[np.float64] | None) -> dict[str, Any]:
         """The objective and the mean loss of the members' mean; the metrics of their votes."""
-        return super().evaluate(X, y) | {"log_loss": None}
+        return super().measured(rows, factors) | {"log_loss": None}
 
     def _arrays(self) -> tuple[Any, model_file.Arrays]:
         """What a model file holds of the members."""

@@ -16,7 +16,7 @@ from tests import reference
 
 ROWS = [name for name, strategy in STRATEGIES.items() if strategy.rows and name != "strata"]
 
-ALONE = pytest.mark.filterwarnings("ignore:rows have so much in common:hogwild.HogwildWarning")
+ALONE = pytest.mark.filterwarnings("ignore:rows overlap so much:hogwild.HogwildWarning")
 
 
 def table(noise=0.5, size=330, seed=4):

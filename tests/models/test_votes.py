@@ -230,13 +230,13 @@ def test_early_stopping_takes_the_members_of_the_best_epoch(rows):
 
 
 def test_folds_are_judged_by_as_many_members(rows, monkeypatch):
-    judged, evaluate = [], VoteModel.evaluate
+    judged, measured = [], VoteModel.measured
 
     def noted(self, *arguments):
         judged.append(len(self.members))
-        return evaluate(self, *arguments)
+        return measured(self, *arguments)
 
-    monkeypatch.setattr(VoteModel, "evaluate", noted)
+    monkeypatch.setattr(VoteModel, "measured", noted)
     options = {"strategy": "mixed", "merge": "vote", "workers": 3, "epochs": 2}
     found = hogwild.search(rows, folds=4, metric="error", loss="perceptron", **options)
     assert judged == [3] * 4
@@ -246,7 +246,7 @@ def test_folds_are_judged_by_as_many_members(rows, monkeypatch):
 
 def test_an_epoch_that_goes_wrong_is_done_again():
     X, y = table()
-    with pytest.warns(hogwild.HogwildWarning, match="the rate is too large"):
+    with pytest.warns(hogwild.HogwildWarning, match="the learning rate is too large"):
         result = trained(hogwild.Rows(1e3 * X, y), eta0=10.0, loss="logistic")
     assert result.model.evaluate(1e3 * X, y)["error"] < 0.3
 
