@@ -73,7 +73,7 @@ def _refuse(parsed: argparse.Namespace, are_ratings: bool) -> None:
 
 def _are_ratings(path: Path) -> bool:
     """Whether a file holds ratings: by its name, or else by what is in it."""
-    from hogwild.data.files import suffix_of
+    from hogwild.data.files import FORMATS, suffix_of
     from hogwild.data.ratings_files import named_as_ratings
 
     suffix = suffix_of(path)
@@ -83,7 +83,7 @@ def _are_ratings(path: Path) -> bool:
         return False
     if suffix == ".npz":
         return path.suffix.lower() == suffix and _arrays_are_ratings(path)
-    return _text_is_ratings(path)
+    return suffix not in FORMATS and _text_is_ratings(path)
 
 
 def _is_doubtful(path: Path) -> bool:
