@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from hogwild.models.linear import LinearModel
 
 
-# What is printed of what is found, by name
+# Metrics whose name is not what is printed for them
 TITLES = {
-    "error": "error",
     "top_5_error": "top-5 error",
     "hamming_loss": "Hamming loss",
     "subset_accuracy": "all labels right",
@@ -25,7 +24,6 @@ TITLES = {
     "rmse": "RMSE",
     "mae": "MAE",
     "r2": "R2",
-    "deviance": "deviance",
 }
 SHARES = ("error", "top_5_error", "hamming_loss", "subset_accuracy")
 # Why a number is missing; others that are missing make no sense for the model, and are left out
@@ -89,9 +87,9 @@ def _show(found: dict[str, Any], model: "LinearModel") -> None:
     print(f"rows             {found['rows']:,}")
     penalty = f"({model.loss} loss, {model.penalty})"
     print(f"objective        {found['objective']:.6f}   {penalty}")
-    for name, title in TITLES.items():
-        if found.get(name) is not None or (name in found and name in MISSING):
-            print(f"{title:<17}{_value(found, name)}")
+    for name in model.target.metrics:
+        if isinstance(found[name], float) or (found[name] is None and name in MISSING):
+            print(f"{TITLES.get(name, name.replace('_', ' ')):<17}{_value(found, name)}")
     names = [plain(label) for label in model.labels]
     if "class_errors" in found:
         _show_class_errors(found["class_errors"], names)
