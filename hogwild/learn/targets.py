@@ -1,6 +1,7 @@
 """What labels are to a model: how they become numbers, and what scores say of them."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -244,8 +245,8 @@ def target_for(config: Config, rows: Rows, labels: Labels | None) -> Target:
 
 def target_from(about: dict[str, Any]) -> Target:
     """The target that a model file tells of; in the first release there were only two classes."""
-    name = about.get("target", SIGNS)
-    kinds = {kind.name: kind for kind in (TwoClasses, Classes, SeveralLabels)}
-    if name in kinds:
-        return kinds[name](tuple(about["labels"]))
-    return {kind.name: kind for kind in (Numbers, Counts)}[name]()
+    kinds: dict[str, Callable[..., Target]] = {
+        kind.name: kind for kind in (TwoClasses, Classes, SeveralLabels, Numbers, Counts)
+    }
+    labels = (tuple(about["labels"]),) if "labels" in about else ()
+    return kinds[about.get("target", SIGNS)](*labels)
