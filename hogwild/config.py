@@ -66,9 +66,9 @@ def loss_names(task: str | None = None) -> list[str]:
 
 def schedule_names(task: str | None = None) -> list[str]:
     from hogwild.learn.schedules import EPOCH_SCHEDULES, SCHEDULES
+    from hogwild.learn.solvers import SOLVERS
 
-    linear = [*SCHEDULES, ADAPTIVE]
-    return _of_family({"linear": linear, "factors": list(EPOCH_SCHEDULES)}, task)
+    return _of_family({"linear": [*SCHEDULES, *SOLVERS], "factors": list(EPOCH_SCHEDULES)}, task)
 
 
 def strategy_names(task: str | None = None) -> list[str]:
