@@ -11,9 +11,10 @@ SOLVERS: dict[str, type[Solver]] = {ADAPTIVE: Ftrl}  # all other schedules are t
 
 def solver_for(config: Config, traits: Traits) -> Solver:
     """The solver of the schedule; with l1 it is Ftrl, as steps along a gradient make no zeros."""
-    if config.zeroes and traits.heads.count > 1:
+    solver = SOLVERS.get(str(config.schedule), Sgd)(config, traits)
+    if solver.step.width and traits.heads.count > 1:
         raise OptionError(
-            "l1: it needs one score a row, of two classes or of numbers; leave it out, or train "
-            "one class against the rest"
+            f"{'l1' if config.zeroes else 'schedule'}: it needs one score a row, of two classes or "
+            "of numbers; leave it out, or train one class against the rest"
         )
-    return SOLVERS.get(str(config.schedule), Sgd)(config, traits)
+    return solver
