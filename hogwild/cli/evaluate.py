@@ -89,7 +89,7 @@ def _show(found: dict[str, Any], model: "LinearModel") -> None:
     print(f"objective        {found['objective']:.6f}   {penalty}")
     for name in model.target.metrics:
         if isinstance(found[name], float) or (found[name] is None and name in MISSING):
-            print(f"{TITLES.get(name, name.replace('_', ' ')):<17}{_value(found, name)}")
+            print(f"{TITLES.get(name, name.replace('_', ' ')):<16} {_value(found, name)}")
     names = [plain(label) for label in model.labels]
     if "class_errors" in found:
         _show_class_errors(found["class_errors"], names)

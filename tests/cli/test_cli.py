@@ -162,9 +162,9 @@ def test_evaluate_agrees_with_the_last_epoch(folder: Path) -> None:
 def test_evaluate_prints_a_metric_as_soon_as_there_is_one(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(CLASS_METRICS, "share_positive", lambda scores, *rest: 0.25)
+    monkeypatch.setitem(CLASS_METRICS, "a_metric_of_one_s_own", lambda scores, *rest: 0.25)
     assert main(["evaluate", str(folder / "svm.hog"), str(folder / "train.svm")]) == 0
-    assert "share positive   0.250000\n" in capsys.readouterr().out
+    assert "\na metric of one s own 0.250000\n" in capsys.readouterr().out
 
 
 def test_generate_gives_the_same_bytes_for_the_same_seed(tmp_path: Path) -> None:
