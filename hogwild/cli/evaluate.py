@@ -13,9 +13,8 @@ from hogwild.models.factors import FactorModel
 from hogwild.models.linear import LinearModel
 from hogwild.training import weighted
 
-# What is printed of what is found, by name
+# Metrics whose name is not what is printed for them
 TITLES = {
-    "error": "error",
     "top_5_error": "top-5 error",
     "hamming_loss": "Hamming loss",
     "subset_accuracy": "all labels right",
@@ -26,7 +25,6 @@ TITLES = {
     "rmse": "RMSE",
     "mae": "MAE",
     "r2": "R2",
-    "deviance": "deviance",
 }
 SHARES = ("error", "top_5_error", "hamming_loss", "subset_accuracy")
 # Why a number is missing; others that are missing make no sense for the model, and are left out
@@ -83,14 +81,13 @@ def _show(found: dict[str, Any], model: LinearModel) -> None:
     print(f"rows             {found['rows']:,}")
     names = [plain(label) for label in model.labels]
     weights = model.class_weights or []
-    notes = [", class weights"] * bool(weights) + [", of the members' mean"] * (
-        model.kind == "votes"
-    )
-    what = f"{model.loss} loss, {model.penalty}{''.join(notes)}"
+    notes = ", class weights" if weights else ""
+    notes += ", of the members' mean" if model.kind == "votes" else ""
+    what = f"{model.loss} loss, {model.penalty}{notes}"
     print(f"objective        {found['objective']:.6f}   ({what})")
-    for name, title in TITLES.items():
-        if found.get(name) is not None or (name in found and name in MISSING):
-            print(f"{title:<17}{_value(found, name)}")
+    for name in model.target.metrics:
+        if isinstance(found[name], float) or (found[name] is None and name in MISSING):
+            print(f"{TITLES.get(name, name.replace('_', ' ')):<16} {_value(found, name)}")
     if weights:
         _show_some("class weights", [f"{n} {w:.4g}" for n, w in zip(names, weights, strict=True)])
     if "class_errors" in found:

@@ -11,6 +11,7 @@ from typing import Any
 from hogwild.cli.models import add_columns
 from hogwild.cli.options import add_index_base, index_base, plain
 from hogwild.data import rating_statistics, statistics
+from hogwild.data.files import FORMATS as ROW_FORMATS
 from hogwild.data.files import load, opened, suffix_of
 from hogwild.data.npz import Arrays
 from hogwild.data.ratings_files import FORMATS, load_ratings, named_as_ratings
@@ -77,7 +78,7 @@ def _are_ratings(path: Path) -> bool:
         return True
     if not path.is_file():  # a pipe can be read only once
         return False
-    if suffix == ".npz" and path.suffix.lower() != suffix:
+    if suffix in ROW_FORMATS and path.suffix.lower() != ".npz":
         return False
     with opened(path) as source:
         if suffix == ".npz":  # a matrix may be either, and is rows

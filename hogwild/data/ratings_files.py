@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-from hogwild.data import market, ratings_npz
+from hogwild.data import files, market, ratings_npz
 from hogwild.data.atomic import writing
 from hogwild.data.delimited import Delimited
 from hogwild.data.files import format_of, opened, suffix_of, unpacked
@@ -38,7 +38,7 @@ OTHERWISE: RatingsFormat = Delimited(b",")
 
 def named_as_ratings(path: str | os.PathLike[str]) -> bool:
     """Whether a file's name says that it holds ratings, and nothing else."""
-    return suffix_of(Path(path)) in FORMATS.keys() - {".npz"}
+    return suffix_of(Path(path)) in FORMATS.keys() - files.FORMATS.keys()
 
 
 def format_to_write(path: Path) -> RatingsFormat:

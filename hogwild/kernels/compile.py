@@ -165,7 +165,8 @@ class Kernel:
     def fingerprint(self) -> str:
         """A hash of all that the machine code is made from."""
         made_from = hashlib.sha256()
-        for part in (_system(), repr(self.signature), repr(self.fast)):
+        kinds = self.signature.return_type, *self.signature.args
+        for part in (_system(), repr(self.fast), *map(_kind, kinds)):
             made_from.update(part.encode())
         for piece in _pieces(self.function, set()):
             made_from.update(piece)
@@ -257,6 +258,12 @@ def _system() -> str:
     return f"{FILES} {numba.__version__} {sys.version} {processor} {vectors}"
 
 
+def _kind(kind: Any) -> str:
+    """A type of numba's, with the fields of named tuples: their order is part of the code."""
+    inner = [_kind(part) for part in getattr(kind, "types", ())]
+    return f"{kind!r} {getattr(kind, 'fields', '')} {inner}"
+
+
 def _pieces(thing: Any, seen: set[int]) -> Iterator[bytes]:
     """All that a function is made of: bytecode, constants, and what its names stand for."""
     if isinstance(thing, FunctionType):
@@ -291,7 +298,8 @@ def _label_and_parts(thing: Any) -> tuple[str, Sequence[Any]]:
     if is_dataclass(thing) and not isinstance(thing, type):
         return kind, [getattr(thing, field.name) for field in fields(thing)]
     if isinstance(thing, type) or callable(thing):
-        return f"{thing.__module__} {getattr(thing, '__qualname__', thing)}", ()
+        fields_of = getattr(thing, "_fields", "")  # in their order, of a named tuple
+        return f"{thing.__module__} {getattr(thing, '__qualname__', thing)} {fields_of}", ()
     return f"{kind} {thing!r}", ()
 
 

@@ -31,23 +31,26 @@ def _scoring(register: int) -> Any:
     return score_heads
 
 
+@inline
+def _cross_entropy(rows: Any, row: Any, shape: Any, own: Any, parameter: Any) -> Any:
+    top = own.scores[U(0)]
+    for head in range(U(1), shape.end):
+        top = max(top, own.scores[head])
+    odds = 0.0
+    for head in range(U(0), shape.end):
+        odds += math.exp(np.float64(own.scores[head] - top))
+    return math.log(odds) + np.float64(top - own.scores[class_of(rows, row, shape)])
+
+
+COUPLED = {"cross_entropy": _cross_entropy}  # losses of all heads together
+
+
 @cache
-def _loss_of(loss: str, kind: str) -> Any:
+def _loss_of(loss: str) -> Any:
     """(rows, row, shape, own, parameter) -> the loss, given the scores; the signs are marked."""
+    if loss in COUPLED:
+        return COUPLED[loss]
     value, _ = LOSSES[loss].of_heads
-    if LOSSES[loss].kinds == (CLASSES,):
-
-        @inline
-        def cross_entropy(rows: Any, row: Any, shape: Any, own: Any, parameter: Any) -> Any:
-            top = own.scores[U(0)]
-            for head in range(U(1), shape.end):
-                top = max(top, own.scores[head])
-            odds = 0.0
-            for head in range(U(0), shape.end):
-                odds += math.exp(np.float64(own.scores[head] - top))
-            return math.log(odds) + np.float64(top - own.scores[class_of(rows, row, shape)])
-
-        return cross_entropy
 
     @inline
     def against_the_rest(rows: Any, row: Any, shape: Any, own: Any, parameter: Any) -> Any:
@@ -90,7 +93,7 @@ def heads_evaluator(loss: str, kind: str, weighted: bool, register: int) -> Kern
     The sums of the losses of all heads, of wrong classes or shares of wrong labels, and of rows
     with any wrong label.
     """
-    score, loss_of, row_weight = _scoring(register), _loss_of(loss, kind), weight_of(weighted)
+    score, loss_of, row_weight = _scoring(register), _loss_of(loss), weight_of(weighted)
     mark = mark_class if kind == CLASSES else mark_labels
     errors = _class_errors if kind == CLASSES else _label_errors
 
@@ -118,7 +121,7 @@ def heads_comparer(loss: str, kind: str, weighted: bool, register: int) -> Kerne
 
     A loss is summed over the heads, times the row's weight. Only the first `points` weights count.
     """
-    score, loss_of, row_weight = _scoring(register), _loss_of(loss, kind), weight_of(weighted)
+    score, loss_of, row_weight = _scoring(register), _loss_of(loss), weight_of(weighted)
     mark = mark_class if kind == CLASSES else mark_labels
 
     def compare(

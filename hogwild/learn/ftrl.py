@@ -48,10 +48,10 @@ class Ftrl(Solver):
 
     def plan(self, since: float, eta0: float) -> Plan:
         """The numbers of a share of an epoch."""
-        l2, l1 = Penalty.of(self._config.as_dict())
+        penalty = Penalty.of(self._config.as_dict())
         intercept = math.sqrt(self._traits.intercept_share)
         growth = SHARED * self._gradient**2
-        given = eta0, self._gradient, l1, l2, since, growth, intercept, self._traits.parameter
+        given = eta0, self._gradient, *penalty, since, growth, intercept, self._traits.parameter
         plan: Plan = view(Plan, *given)
         return plan
 

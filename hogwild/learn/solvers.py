@@ -1,19 +1,20 @@
-"""Which solver learns a linear model: the first that is for the options."""
+"""Which solver learns a linear model: the schedule says so, where the rate is the solver's own."""
 
-from hogwild.config import Config
+from hogwild.config import ADAPTIVE, Config
 from hogwild.errors import OptionError
 from hogwild.learn.ftrl import Ftrl
 from hogwild.learn.sgd import Sgd
 from hogwild.learn.solver import Solver, Traits
 
-SOLVERS: dict[str, type[Solver]] = {"sgd": Sgd, "ftrl": Ftrl}
+SOLVERS: dict[str, type[Solver]] = {ADAPTIVE: Ftrl}  # all other schedules are those of Sgd
 
 
 def solver_for(config: Config, traits: Traits) -> Solver:
-    """The solver that the penalty calls for: steps along a gradient make no weight zero."""
-    if config.zeroes and traits.heads.count > 1:
+    """The solver of the schedule; with l1 it is Ftrl, as steps along a gradient make no zeros."""
+    solver = SOLVERS.get(str(config.schedule), Sgd)(config, traits)
+    if solver.step.width and traits.heads.count > 1:
         raise OptionError(
-            "l1: it needs one score a row, of two classes or of numbers; leave it out, or train "
-            "one class against the rest"
+            f"{'l1' if config.zeroes else 'schedule'}: it needs one score a row, of two classes or "
+            "of numbers; leave it out, or train one class against the rest"
         )
-    return SOLVERS["ftrl" if config.zeroes else "sgd"](config, traits)
+    return solver

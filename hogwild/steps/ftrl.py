@@ -42,8 +42,8 @@ class Plan(NamedTuple):
 
     alpha: float
     beta: float
+    l2: float  # and what else `Penalty` has, in its order
     l1: float
-    l2: float
     since: float  # rows before this epoch
     growth: float  # of r^2 in a step, for a column that many rows share
     intercept: float  # the value of its column; 0: there is none

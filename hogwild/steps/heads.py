@@ -31,10 +31,7 @@ FARTHEST = 600.0  # above the score of the row's class: K exponentials of it do 
 def heads(loss: str, kind: str, schedule: str, weighted: bool, register: int) -> Step:
     """The step for a loss, a kind of targets and a schedule, with or without row weights."""
     rate, scale, known = SCHEDULES[schedule].rate, SCHEDULES[schedule].scale, (weighted, register)
-    if LOSSES[loss].kinds == (CLASSES,):
-        look = _softmax(scale, *known)
-    else:
-        look = _against(loss, kind, scale, *known)
+    look = COUPLED[loss](scale, *known) if loss in COUPLED else _against(loss, kind, scale, *known)
     name = f"heads-{loss}-{kind}-{schedule}-{register}{'-weighted' * weighted}"
     write = _writing(scale, SCHEDULES[schedule].stored_rate, register)
     return Step(name, look, write, rate, scale, Plan, width=0, targets=0)
@@ -99,6 +96,10 @@ def _softmax(scale_of: Any, weighted: bool, register: int) -> Any:
         return total + weight * math.log(all_odds), product
 
     return look
+
+
+# Losses of all heads together: how a row is looked at
+COUPLED = {"cross_entropy": _softmax}
 
 
 def _writing(scale_of: Any, stored_rate_of: Any, register: int) -> Any:

@@ -18,6 +18,7 @@ import hogwild
 from hogwild import machine
 from hogwild.cli import COMMANDS, main
 from hogwild.data.synthetic import rcv1
+from hogwild.learn.metrics import CLASS_METRICS
 
 Ran = subprocess.CompletedProcess[str]
 Start = Callable[..., subprocess.Popen[str]]
@@ -157,6 +158,14 @@ def test_evaluate_agrees_with_the_last_epoch(folder: Path) -> None:
     shown = run("evaluate", "svm.hog", "train.svm", cwd=folder).stdout
     assert f"{found['objective']:.6f}" in shown
     assert "no probabilities" in shown
+
+
+def test_evaluate_prints_a_metric_as_soon_as_there_is_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(CLASS_METRICS, "a_metric_of_one_s_own", lambda scores, *rest: 0.25)
+    assert main(["evaluate", str(folder / "svm.hog"), str(folder / "train.svm")]) == 0
+    assert "\na metric of one s own 0.250000\n" in capsys.readouterr().out
 
 
 def test_generate_gives_the_same_bytes_for_the_same_seed(tmp_path: Path) -> None:

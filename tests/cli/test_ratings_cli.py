@@ -13,7 +13,8 @@ from scipy import sparse
 
 from hogwild.cli import main
 from hogwild.cli.inspect import _line_is_ratings
-from hogwild.data.files import load, save
+from hogwild.data import svmlight
+from hogwild.data.files import FORMATS, load, save
 from hogwild.data.ratings import Ratings
 from hogwild.data.ratings_files import load_ratings, save_ratings
 from hogwild.data.rows import Rows
@@ -281,6 +282,15 @@ def test_arrays_tell_by_their_names(run: Run) -> None:
         assert (code, said) == (0, "")
         assert out.startswith(first)
     assert shown(run("inspect matrix.npz --ratings")[1])["ratings"].startswith("3,")
+
+
+def test_a_format_of_rows_is_told_by_its_suffix(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("a.lines").write_text("1,2\n3 1:0.5\n")  # labels alone, which look like ratings
+    assert "taken for ratings" in run("inspect a.lines")[2]
+    monkeypatch.setitem(FORMATS, ".lines", svmlight)
+    code, out, said = run("inspect a.lines")
+    assert (code, said) == (0, "")
+    assert out.startswith("rows        2")
 
 
 def test_options_decide_against_the_name(run: Run) -> None:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import types as python_types
+from collections import namedtuple
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +60,22 @@ def made_of(added: str = "1.0", factor: str = "2.0", comment: str = "", **kernel
 @pytest.mark.parametrize("change", [{"added": "1.5"}, {"factor": "3.0"}, {"fast": False}])
 def test_what_changes_the_machine_code_changes_the_fingerprint(change):
     assert made_of(**change).fingerprint != made_of().fingerprint
+
+
+def test_the_order_of_fields_is_part_of_the_fingerprint():
+    """The bytecode names a field, and the machine code counts it."""
+
+    def made(fields):
+        pair = namedtuple("Pair", fields)
+        kind = types.BaseTuple.from_types((types.float64, types.float64), pair)
+        return Kernel(lambda both: both[0].a, types.float64(types.UniTuple(kind, 1)))
+
+    def maker(fields):
+        pair = namedtuple("Pair", fields)
+        return Kernel(lambda x: pair(x, 1.0).a, types.float64(types.float64))
+
+    for make in (made, maker):
+        assert make("a b").fingerprint == make("a b").fingerprint != make("b a").fingerprint
 
 
 def test_a_comment_does_not():

@@ -53,7 +53,7 @@ def test_log_loss_is_finite_however_sure_and_wrong() -> None:
 
 
 def test_the_registry_is_whole() -> None:
-    assert set(CLASS_METRICS) == {"error", "log_loss", "auc", "confusion"}
+    assert {"error", "log_loss", "auc", "confusion"} <= set(CLASS_METRICS)
 
 
 def test_a_weight_counts_like_so_many_rows(data: tuple[np.ndarray, np.ndarray]) -> None:

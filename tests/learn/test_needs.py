@@ -97,8 +97,8 @@ def test_every_combination_is_accepted_or_refused_for_what_it_lacks():
             name
             for name, able in (
                 ("loss", loss_names(task)),
-                ("schedule", schedule_names(task)),
                 ("strategy", strategy_names(task)),
+                ("schedule", schedule_names(task)),
             )
             if options[name] not in able
         ]
