@@ -25,15 +25,20 @@ EXPECTED = {
 
 
 @parametrize_with_checks(
-    [
-        HogwildClassifier(),
-        HogwildClassifier("log_loss"),
-        HogwildClassifier("cross_entropy"),
-        HogwildRegressor(),
-    ],
+    [HogwildClassifier(), HogwildClassifier("log_loss"), HogwildRegressor()],
     expected_failed_checks=lambda estimator: EXPECTED,
 )
 def test_scikit_learns_own_checks(estimator: BaseEstimator, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [HogwildClassifier("cross_entropy")], expected_failed_checks=lambda estimator: EXPECTED
+)
+def test_scikit_learns_checks_of_several_classes_at_once(
+    estimator: BaseEstimator, check: Any
+) -> None:
     check(estimator)
 
 
