@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 import hogwild
 from hogwild import HogwildClassifier
 
-TO_THE_END = {"max_iter": 200, "tol": None, "schedule": "backoff", "random_state": 0}
+TO_THE_END = {"max_iter": 200, "tol": None, "random_state": 0}
 
 
 def test_it_learns_and_says_how(data: tuple[Any, np.ndarray]) -> None:
