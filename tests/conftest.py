@@ -20,6 +20,29 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 SHARED_MEMORY = Path("/dev/shm")
 JOBLIB = ("joblib", "sem.loky")
 
+# What forks many workers comes first: a kernel that was compiled leaves some 6 MB behind, and by
+# the end of the tests a fork would take twenty times as long. What was loaded leaves next to none
+FORKING = [
+    "tests/parallel",
+    "tests/test_recovery.py",
+    "tests/test_signals.py",
+    "tests/test_factor_training.py",
+    "tests/loops",
+    "tests/scaling",
+    "tests/test_divergence.py",
+    "tests/test_determinism.py",
+    "tests/test_selection.py",
+    "tests/test_early_stopping.py",
+]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def place(item: pytest.Item) -> int:
+        starts = (item.nodeid.startswith(some) for some in FORKING)
+        return next((number for number, found in enumerate(starts) if found), len(FORKING))
+
+    items.sort(key=place)
+
 
 def shared_blocks() -> set[str]:
     if not SHARED_MEMORY.is_dir():
@@ -51,6 +74,14 @@ def workers_of_its_own():
     """Each test forks its workers itself: what it replaces, they have, too."""
     yield
     hogwild.close_pool()
+
+
+@pytest.fixture
+def listening() -> Iterator[None]:
+    """Ctrl-C as Python has it, also where the tests run in the background and are deaf to it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

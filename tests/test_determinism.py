@@ -235,14 +235,6 @@ def test_going_on_is_the_same_as_not_having_stopped(rows, schedule):
 
 
 @pytest.fixture
-def listening():
-    """Ctrl-C as Python has it, also where the tests run in the background and are deaf to it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.fixture
 def interrupted(monkeypatch):
     """Has Ctrl-C come at a call of the kernel, of 6 rows each; gives what it was called with."""
     monkeypatch.setattr("hogwild.learn.linear.CHUNK_NONZEROS", 72)

@@ -16,6 +16,7 @@ from hogwild.data.synthetic import rcv1
 from hogwild.learn import progress
 from hogwild.learn.linear import LinearProblem
 from hogwild.loops.shared import RowWorker
+from tests.combinations import pairs
 
 AT_ZERO = {"hinge": 1.0, "logistic": np.log(2), "squared": 0.5, "exponential": 1.0}
 TOO_LARGE = "the learning rate is too large: the objective rose in epoch"
@@ -55,10 +56,12 @@ def objectives(result: hogwild.Result) -> list[float]:
 
 
 @REPEATED
-@pytest.mark.parametrize("objective_every", [0, 1, 3])
-@pytest.mark.parametrize("loss", list(AT_ZERO))
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("columns", ["age income", "age income day", "age share income", "second"])
+@pairs(
+    columns=["age income", "age income day", "age share income", "second"],
+    loss=AT_ZERO,
+    objective_every=[0, 1, 3],
+    seed=range(3),
+)
 def test_a_model_that_is_worse_than_none_is_no_success(
     columns: str, loss: str, seed: int, objective_every: int
 ) -> None:

@@ -24,6 +24,7 @@ from hogwild.learn.factors import FactorProblem
 from hogwild.learn.losses import FACTOR_LOSSES
 from hogwild.learn.schedules import EPOCH_SCHEDULES
 from tests import reference_factors as reference
+from tests.combinations import each, pairs
 from tests.test_recovery import At, children, interrupt, kill_a_worker
 
 ROOT = Path(__file__).parent.parent
@@ -66,14 +67,6 @@ def ratings():
     return small()
 
 
-@pytest.fixture
-def listening():
-    """Ctrl-C as Python has it, also where the tests run in the background and are deaf to it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 # The same bytes
 
 WORKERS = [(2, "process"), (3, "thread"), (4, "process"), (8, "thread"), (13, "process")]
@@ -106,7 +99,7 @@ def test_under_load_and_again_and_again_the_bytes_are_the_same(ratings, backend)
     expected = digest(train(ratings, epochs=3))
     busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
-        for repeat in range(12):
+        for repeat in range(6):
             found = train(ratings, epochs=3, workers=2 + repeat % 4, backend=backend)
             assert digest(found) == expected
     finally:
@@ -290,9 +283,7 @@ def planted(biases, rank):
     return Ratings.from_codes(*codes, values.astype(np.float32), *ids).split(0.1, 0)
 
 
-@pytest.mark.parametrize("schedule", [None, "constant", "sqrt", "backoff"])
-@pytest.mark.parametrize("rank", [3, 8])
-@pytest.mark.parametrize("biases", [True, False])
+@each(schedule=[None, "constant", "sqrt", "backoff"], rank=[3, 8], biases=[True, False])
 def test_planted_factors_without_noise_are_found_again(biases, rank, schedule):
     """On entries that were not seen; without a penalty, at the rate that is found."""
     ratings, test = planted(biases, rank)
@@ -513,12 +504,13 @@ def test_early_stopping_keeps_to_the_seed_and_leaves_the_last_epoch_if_it_is_the
 # Small, plain and odd data
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-@pytest.mark.parametrize("loss", FACTOR_LOSSES)
-@pytest.mark.parametrize(
-    ("users", "items"), [([5], [7]), ([1, 2], [1, 2]), ([1, 1], [2, 3]), ([1, 1, 1], [2, 2, 2])]
+@pairs(
+    pair=[([5], [7]), ([1, 2], [1, 2]), ([1, 1], [2, 3]), ([1, 1, 1], [2, 2, 2])],
+    loss=FACTOR_LOSSES,
+    workers=[1, 3],
 )
-def test_one_rating_two_or_three(users, items, loss, workers):
+def test_one_rating_two_or_three(pair, loss, workers):
+    users, items = pair
     values = np.arange(len(users)) % 2 if loss == "logistic" else 1.0 + np.arange(len(users))
     result = train(Ratings(users, items, values), loss=loss, workers=workers, epochs=5)
     assert result.reason == "epochs"

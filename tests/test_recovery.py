@@ -117,6 +117,7 @@ def test_a_worker_killed_in_the_first_epoch_leaves_no_model(
     assert not children()
 
 
+@pytest.mark.usefixtures("listening")
 @pytest.mark.parametrize(("workers", "backend"), [(1, "process"), (2, "process"), (2, "thread")])
 def test_an_interrupt_in_the_middle_of_an_epoch_gives_the_model_so_far(
     rows: hogwild.Rows, workers: int, backend: str, slow: None
@@ -144,6 +145,7 @@ class Soon(hogwild.Watcher):
         self.timer.start()
 
 
+@pytest.mark.usefixtures("listening")
 @pytest.mark.parametrize("strategy", ["combine", "ordered", "locked", "roundrobin"])
 def test_an_interrupt_within_a_kernel_is_heard(strategy: str) -> None:
     """An epoch takes some 20 ms in one call of a kernel; Ctrl-C comes after some of them."""
@@ -168,6 +170,7 @@ def test_an_interrupt_within_a_kernel_is_heard(strategy: str) -> None:
     assert inside
 
 
+@pytest.mark.usefixtures("listening")
 def test_an_interrupt_between_epochs_gives_the_model_of_the_last(rows: hogwild.Rows) -> None:
     result = hogwild.train(rows, workers=2, watcher=At(interrupt, 3), tol=0)
     assert (result.reason, len(result.trace)) == ("interrupted", 3)
@@ -175,6 +178,7 @@ def test_an_interrupt_between_epochs_gives_the_model_of_the_last(rows: hogwild.R
     assert objective == pytest.approx(result.trace[-1]["objective"], rel=1e-5)
 
 
+@pytest.mark.usefixtures("listening")
 def test_an_interrupted_fit_raises_with_the_model_so_far_in_place(
     rows: hogwild.Rows, slow: None
 ) -> None:

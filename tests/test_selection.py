@@ -292,7 +292,8 @@ def test_an_interrupt_keeps_the_best_so_far(given: Any, tmp_path: Path) -> None:
         assert same(result.model, copied[PATH.index(result.best["l2"])].model)
 
 
-@pytest.mark.parametrize("folds_given", [["--folds", "3"], []], ids=["folds", "share"])
+# With more folds than workers, the first line comes when the first folds have been through all
+@pytest.mark.parametrize("folds_given", [["--folds", "2"], []], ids=["folds", "share"])
 def test_ctrl_c_saves_the_best_so_far(folds_given: Any, tmp_path: Path, start: Any) -> None:
     hogwild.save(rcv1(2_000, columns=3_000)[0], tmp_path / "rows.svm")
     command = [sys.executable, "-m", "hogwild", "train", tmp_path / "rows.svm", *folds_given]

@@ -108,7 +108,7 @@ def test_it_ends_in_good_order_at_any_moment(
     shell: Callable[[str], Process], folder: Path, moment: str
 ) -> None:
     rng = random.Random(moment)
-    for _ in range(8):
+    for _ in range(5):
         process = shell(ENDLESS)
         until(lambda pid=process.pid: catches(pid, signal.SIGTERM))
         if moment == "training":

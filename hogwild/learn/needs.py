@@ -106,8 +106,8 @@ NEEDS = (
         "deterministic",
         _given("deterministic"),
         _deterministic,
-        "a strategy whose result does not depend on the number of workers: auto, ordered, strata "
-        "or minibatch",
+        "a strategy whose result does not depend on the number of workers: auto, ordered, heads, "
+        "strata or minibatch",
     ),
     Need(
         "epsilon",

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 import hogwild
 from hogwild import HogwildClassifier
 
-TO_THE_END = {"max_iter": 200, "tol": None, "schedule": "backoff", "random_state": 0}
+TO_THE_END = {"max_iter": 200, "tol": None, "random_state": 0}
 
 
 def test_it_learns_and_says_how(data: tuple[Any, np.ndarray]) -> None:
@@ -68,7 +68,10 @@ def test_logistic_regression_is_that_of_scikit_learn(plane: tuple[np.ndarray, np
     np.testing.assert_allclose(found.intercept_, known.intercept_, atol=0.005)
 
 
-@pytest.mark.parametrize("loss", ["log_loss", "squared_hinge", "hinge"])
+@pytest.mark.parametrize(
+    "loss",
+    ["log_loss", *(pytest.param(s, marks=pytest.mark.slow) for s in ("squared_hinge", "hinge"))],
+)
 def test_a_weight_of_k_is_k_copies(loss: str, plane: tuple[np.ndarray, np.ndarray]) -> None:
     X, y = plane[0], plane[1] > 2
     weights = np.arange(len(y)) % 4

@@ -29,12 +29,21 @@ EXPECTED = {
         HogwildClassifier(),
         HogwildClassifier("log_loss"),
         HogwildClassifier("perceptron"),
-        HogwildClassifier("cross_entropy"),
         HogwildRegressor(),
     ],
     expected_failed_checks=lambda estimator: EXPECTED,
 )
 def test_scikit_learns_own_checks(estimator: BaseEstimator, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [HogwildClassifier("cross_entropy")], expected_failed_checks=lambda estimator: EXPECTED
+)
+def test_scikit_learns_checks_of_several_classes_at_once(
+    estimator: BaseEstimator, check: Any
+) -> None:
     check(estimator)
 
 

@@ -22,6 +22,7 @@ from hogwild.learn.heads import heads_of, zeros_on_a_line
 from hogwild.learn.schedules import SCHEDULES
 from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
 from tests import reference
+from tests.combinations import each
 from tests.examples import plan_of
 
 ROWS, COLUMNS, SHARE = 600, 20, 0.3
@@ -77,12 +78,12 @@ def learned(heads, kind, loss, groups=None, weighted=False, schedule="inverse", 
     return whole, total, (X.astype(float), signs, order)
 
 
-@pytest.mark.parametrize("heads", [2, 3, 5, 8, 9, 16, 20, 50, 101])
-@pytest.mark.parametrize(
-    ("kind", "loss"),
-    [("classes", "hinge"), ("labels", "logistic"), ("classes", "cross_entropy")],
+@each(
+    heads=[2, 3, 5, 8, 9, 16, 20, 50, 101],
+    kind=["hinge of classes", "logistic of labels", "cross_entropy of classes"],
 )
-def test_all_heads_learn_what_the_reference_does(heads, kind, loss):
+def test_all_heads_learn_what_the_reference_does(heads, kind):
+    loss, kind = kind.split(" of ")
     found, total, (X, signs, order) = learned(heads, kind, loss)
     start = np.zeros((heads, COLUMNS)), np.zeros(heads)
     plan = reference.Plan(loss, "inverse", 0.1, 1e-2, SHARE)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hogwild.learn import blocks
 from hogwild.learn.blocks import BANDS, BEYOND, MOST_ROWS, Grid, Sorting
 from hogwild.loops.blocks import any_order, diagonals
+from tests.combinations import each
 
 SHAPES = [
     (1, 1),
@@ -63,9 +64,7 @@ def told(grid, ratings, starts):
     return users, items, values[1 : 2 * size : 2], block
 
 
-@pytest.mark.parametrize("ratings", [0, 3, 10**6])
-@pytest.mark.parametrize("row_bytes", [72, 16_392])
-@pytest.mark.parametrize("shape", SHAPES)
+@each(shape=SHAPES, ratings=[0, 3, 10**6], row_bytes=[72, 16_392])
 def test_every_id_has_a_row_and_every_row_a_place(shape, row_bytes, ratings):
     grid = grid_of(shape, ratings, row_bytes)
     for side, count in zip((grid.users, grid.items), shape, strict=True):

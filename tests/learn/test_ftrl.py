@@ -21,6 +21,7 @@ from hogwild.learn.problem import Share
 from hogwild.loops.strategies import STRATEGIES
 from hogwild.seeds import seed_of
 from tests import reference
+from tests.combinations import each, pairs
 
 COLUMNS = 20
 ADDING = [name for name, s in STRATEGIES.items() if s.rows and not s.averages and name != "strata"]
@@ -53,9 +54,11 @@ def digest(result: Any) -> str:
 # One worker is the naive twin
 
 
-@pytest.mark.parametrize("loss", [name for name in LOSSES if LOSSES[name].kinds != (CLASSES,)])
-@pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])
-@pytest.mark.parametrize("weighted", [False, True], ids=["even", "weighted"])
+@each(
+    loss=[name for name in LOSSES if LOSSES[name].kinds != (CLASSES,)],
+    intercept=[True, False],
+    weighted=[False, True],
+)
 def test_one_worker_does_what_the_reference_does(loss, intercept, weighted):  # type: ignore[no-untyped-def]
     X, y, counts = draw()
     y = y if task_of(loss) == "svm" else counts
@@ -114,9 +117,7 @@ def solve(X: Any, y: Any, loss: str, l1: float, l2: float) -> tuple[Any, float, 
     return found.x[:COLUMNS] - found.x[COLUMNS:-1], found.x[-1], found.fun
 
 
-@pytest.mark.parametrize("loss", SMOOTH)
-@pytest.mark.parametrize("l2", [0.0, 1e-2], ids=["L1", "elastic net"])
-@pytest.mark.parametrize("share", [0.5, 0.1])
+@pairs(loss=SMOOTH, l2=[0.0, 1e-2], share=[0.5, 0.1])
 def test_the_optimum_is_reached_with_its_zeros(loss, l2, share):  # type: ignore[no-untyped-def]
     X, y, counts = draw()
     y = y if task_of(loss) == "svm" else counts
@@ -180,8 +181,7 @@ def rows() -> hogwild.Rows:
 
 
 @pytest.mark.filterwarnings("ignore:rows overlap so much")
-@pytest.mark.parametrize("strategy", ADDING)
-@pytest.mark.parametrize("workers", [2, 3])
+@each(strategy=ADDING, workers=[2, 3])
 def test_every_strategy_that_adds_finds_weights_as_good(
     rows: hogwild.Rows, strategy: str, workers: int
 ) -> None:

@@ -13,7 +13,9 @@ from sklearn.metrics import accuracy_score, f1_score, hamming_loss, log_loss
 import hogwild
 from hogwild import DataError, OptionError, Rows
 from hogwild.learn import heads as heads_module
+from hogwild.loops.strategies import STRATEGIES
 from tests import reference
+from tests.combinations import each
 
 COLUMNS = 12
 
@@ -125,11 +127,10 @@ def test_any_number_of_workers_learns_the_same_bytes(heads, options, strategy):
     assert all(some == found[0] for some in found)
 
 
-@pytest.mark.parametrize(
-    "strategy",
-    ["hogwild", "combine", "ordered", "locked", "roundrobin", "averaged", "mixed", "minibatch"],
+@each(
+    strategy=[name for name, s in STRATEGIES.items() if s.rows and name not in ("heads", "strata")],
+    task=["logistic", "softmax"],
 )
-@pytest.mark.parametrize("task", ["logistic", "softmax"])
 def test_strategies_that_deal_rows_come_near_the_optimum(task, strategy):
     X, y, _ = draw(rows=1000)
     options = {"task": task, "strategy": strategy, "workers": 2, "epochs": 60, "l2": 1e-1}

@@ -15,6 +15,7 @@ from hogwild.loops.strategies import STRATEGIES, Workers
 from hogwild.parallel.memory import shared_arrays
 from hogwild.parallel.team import Control
 from tests import reference
+from tests.combinations import pairs
 
 EPOCHS = 3
 # So few rows are not many epochs: what learns from old weights, or from a share, is behind
@@ -33,9 +34,7 @@ def serial(articles):
     return hogwild.train(articles, workers=1, epochs=EPOCHS, tol=0)
 
 
-@pytest.mark.parametrize("strategy", [name for name in ROWS if name != "heads"])
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("workers", [2, 3])
+@pairs(strategy=[name for name in ROWS if name != "heads"], backend=BACKENDS, workers=[2, 3])
 def test_the_objective_is_that_of_one_worker(articles, serial, workers, backend, strategy):
     options = {"workers": workers, "backend": backend, "strategy": strategy}
     result = hogwild.train(articles, epochs=EPOCHS, tol=0, **options)
@@ -65,10 +64,12 @@ def visits(rows, epochs, **options):
     return result.state.weights["stored"][:-1] * y / rate
 
 
-@pytest.mark.parametrize("strategy", ROWS)
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("workers", [1, 2, 3, 7])
-@pytest.mark.parametrize("average", [True, False], ids=["in two pieces", "at once"])
+@pairs(
+    strategy=ROWS,
+    workers=[1, 2, 3, 7],
+    backend=BACKENDS,
+    average=[True, False],  # in two pieces, or at once
+)
 def test_every_row_is_visited_once_an_epoch(workers, backend, average, strategy):
     options = {"workers": workers, "backend": backend, "strategy": strategy, "average": average}
     each = 1 / workers if strategy in MEANS else 1  # of a row's visit, in the mean

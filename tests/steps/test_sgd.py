@@ -12,6 +12,7 @@ from hogwild.learn.losses import CLASSES, LOSSES
 from hogwild.learn.schedules import SCHEDULES
 from hogwild.steps.sgd import sgd
 from tests import reference
+from tests.combinations import each, pairs
 from tests.examples import (
     learn,
     learn_in_python,
@@ -46,24 +47,22 @@ def check(learned, loss, schedule, done, since, pace, share):
     assert total == pytest.approx(losses, rel=1e-5)
 
 
-TIMES = pytest.mark.parametrize(
-    ("done", "since", "pace", "share"),
-    [(0, 0, 1, 0.3), (700, 650, 1, 0.0), (700, 650, 3, 1.0)],
-    ids=["from the start", "later, without intercept", "one of three workers"],
-)
+# done, since, pace, share
+TIMES = {
+    "from the start": (0, 0, 1, 0.3),
+    "later, without intercept": (700, 650, 1, 0.0),
+    "one of three workers": (700, 650, 3, 1.0),
+}
 
 
-@TIMES
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("loss", COMPILED)
-def test_learning_is_what_the_reference_does(loss, schedule, done, since, pace, share):
-    check(learn, loss, schedule, done, since, pace, share)
+@pairs(loss=COMPILED, schedule=SCHEDULES, times=TIMES)
+def test_learning_is_what_the_reference_does(loss, schedule, times):
+    check(learn, loss, schedule, *TIMES[times])
 
 
-@TIMES
-@pytest.mark.parametrize("loss", [name for name in LOSSES if LOSSES[name].kinds != (CLASSES,)])
-def test_so_it_is_with_any_loss_in_python(loss, done, since, pace, share):
-    check(learn_in_python, loss, "inverse", done, since, pace, share)
+@each(loss=[name for name in LOSSES if LOSSES[name].kinds != (CLASSES,)], times=TIMES)
+def test_so_it_is_with_any_loss_in_python(loss, times):
+    check(learn_in_python, loss, "inverse", *TIMES[times])
 
 
 def test_a_weight_of_a_row_multiplies_its_step_and_its_loss():
