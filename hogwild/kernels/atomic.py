@@ -19,27 +19,27 @@ YIELD = 8192  # looks, some microseconds, until another thread may have the core
 # The same operations in Python, for one worker
 
 
-def _replace_if(array: Any, index: Any, old: Any, new: Any) -> bool:
+def _replace_if(array, index, old, new):
     same = bool(array[index] == old)
     if same:
         array[index] = new
     return same
 
 
-def _add_to(array: Any, index: Any, amount: Any) -> Any:
+def _add_to(array, index, amount):
     before = int(array[index])
     array[index] += amount
     return before
 
 
-def _write_now(array: Any, index: Any, word: Any) -> None:
+def _write_now(array, index, word):
     array[index] = word
 
 
 def _at(emit: Callable[..., Any]) -> Callable[..., Any]:
     """numba's `emit` for one word of an array, given (builder, address, values...) -> result."""
 
-    def emit_at(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def emit_at(context, builder, signature, arguments):
         array, place, *values = arguments
         data = context.make_array(signature.args[0])(context, builder, array).data
         made = emit(builder, builder.gep(data, [place]), *values)
@@ -52,7 +52,7 @@ def _at(emit: Callable[..., Any]) -> Callable[..., Any]:
 def replace_if(typing_context, array, index, old, new):  # type: ignore[no-untyped-def]
     """Writes `new` to array[index] if it holds `old`; returns whether it did. One step."""
 
-    def emit(builder: Any, address: Any, expected: Any, replacement: Any) -> Any:
+    def emit(builder, address, expected, replacement):
         found = builder.cmpxchg(address, expected, replacement, "acq_rel", "monotonic")
         return builder.extract_value(found, 1)
 
@@ -63,7 +63,7 @@ def replace_if(typing_context, array, index, old, new):  # type: ignore[no-untyp
 def add_to(typing_context, array, index, amount):  # type: ignore[no-untyped-def]
     """Adds to array[index], and returns what it held before. One step."""
 
-    def emit(builder: Any, address: Any, amount: Any) -> Any:
+    def emit(builder, address, amount):
         return builder.atomic_rmw("add", address, amount, "acq_rel")
 
     return types.int64(array, types.uintp, types.int64), _at(emit)
@@ -97,7 +97,7 @@ def let_others_go(typing_context):  # type: ignore[no-untyped-def]
 
 
 @inline
-def look_until(words: Any, place: Any, wanted: Any, looks: Any) -> Any:
+def look_until(words, place, wanted, looks):
     """Looks at a word, at most `looks` times, until it is at least `wanted`; whether it is.
 
     Other threads may have the core meanwhile.
@@ -111,13 +111,13 @@ def look_until(words: Any, place: Any, wanted: Any, looks: Any) -> Any:
 
 
 @kernel(types.void(writable(types.int64), types.uintp, types.int64))
-def add(words: Any, place: Any, amount: Any) -> None:
+def add(words, place, amount):
     """Adds to a word."""
     add_to(words, place, amount)
 
 
 @kernel(types.int64(writable(types.int64), types.uintp, types.uintp, types.uintp))
-def claim_one(words: Any, first: Any, count: Any, start: Any) -> Any:
+def claim_one(words, first, count, start):
     """Sets the next of `count` words that is 0, from `start` on and round, to 1; -1 if none is.
 
     Of several workers that try at once, each gets another.
@@ -130,6 +130,6 @@ def claim_one(words: Any, first: Any, count: Any, start: Any) -> Any:
 
 
 @kernel(types.boolean(writable(types.int64), types.uintp, types.int64, types.int64))
-def wait_for(words: Any, place: Any, wanted: Any, looks: Any) -> Any:
+def wait_for(words, place, wanted, looks):
     """Looks at a word, at most `looks` times, until it is at least `wanted`; whether it is."""
     return look_until(words, place, wanted, looks)

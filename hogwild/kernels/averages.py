@@ -1,7 +1,5 @@
 """Sums of weights over snapshots, and their means."""
 
-from typing import Any
-
 import numpy as np
 from numba import types
 
@@ -11,7 +9,7 @@ from hogwild.kernels.views import FLOATS, UINT, Shape, Span, type_of
 
 
 @inline
-def add_times(weights: Any, factor: Any, keep: Any, sums: Any) -> None:
+def add_times(weights, factor, keep, sums):
     """sums <- keep * sums + factor * weights; for keep = 0 the old content of `sums` is ignored."""
     for k in range(U(0), U(sums.size)):
         before = keep * sums[k] if keep > np.float32(0) else np.float32(0)
@@ -19,14 +17,14 @@ def add_times(weights: Any, factor: Any, keep: Any, sums: Any) -> None:
 
 
 @kernel(types.void(readonly(types.float32), types.float32, types.float32, UINT, FLOATS))
-def add_scaled(weights: Any, scale: Any, keep: Any, scaled: Any, sums: Any) -> None:
+def add_scaled(weights, scale, keep, scaled, sums):
     """sums <- keep * sums + scale * weights; beyond the first `scaled` of them, scale is 1."""
     add_times(weights[:scaled], scale, keep, sums[:scaled])
     add_times(weights[scaled:], np.float32(1), keep, sums[scaled:])
 
 
 @kernel(types.void(FLOATS, types.float32, types.float32, type_of(Shape), UINT, FLOATS))
-def add_groups(weights: Any, scale: Any, keep: Any, shape: Any, columns: Any, sums: Any) -> None:
+def add_groups(weights, scale, keep, shape, columns, sums):
     """The same for some heads of each column; intercepts come after the last column."""
     for column in range(U(0), columns + U(1)):
         factor = scale if column < columns else np.float32(1)
@@ -43,7 +41,7 @@ def add_groups(weights: Any, scale: Any, keep: Any, shape: Any, columns: Any, su
         type_of(Span),
     )
 )
-def finish(arrays: Any, scale: Any, factors: Any, scaled: Any, share: Any) -> Any:
+def finish(arrays, scale, factors, scaled, share):
     """Scales a share of the weights, and turns sums over snapshots into means.
 
     weights <- scale * weights (the first `scaled` of them)

@@ -4,8 +4,6 @@ They are sorted in chunks. The number of chunks does not depend on that of the w
 does the result. A place is an id's strip (upper 16 bits) and its row in the strip (lower 16 bits).
 """
 
-from typing import Any
-
 import numpy as np
 from numba import types
 
@@ -24,13 +22,13 @@ HIGH = U(16)
 
 
 @inline
-def block_of(user_place: Any, item_place: Any, columns: Any) -> Any:
+def block_of(user_place, item_place, columns):
     """The number of a rating's block, in a grid with `columns` columns."""
     return (user_place >> HIGH) * columns + (item_place >> HIGH)
 
 
 @kernel(types.void(WHOSE, types.uintp, types.uintp, types.uintp, COUNTS))
-def count(whose: Any, begin: Any, end: Any, columns: Any, counts: Any) -> None:
+def count(whose, begin, end, columns, counts):
     """Adds to each block's count the ratings among begin, ..., end - 1 that lie in it."""
     users, items, user_places, item_places = whose
     for k in range(begin, end):
@@ -39,9 +37,7 @@ def count(whose: Any, begin: Any, end: Any, columns: Any, counts: Any) -> None:
 
 
 @kernel(types.void(WHOSE, VALUES, types.uintp, types.uintp, types.uintp, COUNTS, RATINGS))
-def sort(
-    whose: Any, values: Any, begin: Any, end: Any, columns: Any, starts: Any, ratings: Any
-) -> None:
+def sort(whose, values, begin, end, columns, starts, ratings):
     """Writes the ratings begin, ..., end - 1 to the places `starts`, which it advances."""
     pairs, out = ratings
     users, items, user_places, item_places = whose
@@ -60,7 +56,7 @@ def sort(
         writable(types.uint64), readonly(types.uint64), types.uintp, types.uintp, types.uint64
     )
 )
-def mix(ratings: Any, starts: Any, begin: Any, end: Any, seed: Any) -> None:
+def mix(ratings, starts, begin, end, seed):
     """Shuffles the ratings within each of the blocks begin, ..., end - 1.
 
     The order depends only on the seed and the block.

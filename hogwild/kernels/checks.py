@@ -1,7 +1,5 @@
 """One pass over data that came from outside, before any kernel trusts it."""
 
-from typing import Any
-
 import numpy as np
 from numba import types
 
@@ -14,7 +12,7 @@ FACTOR = np.uint32(0x9E3779B1)  # odd, so a word that differs makes a lane diffe
 
 
 @kernel(types.uintp(readonly(types.uint32), types.uint32, types.uint64, writable(types.uint32)))
-def survey(words: Any, mask: Any, limit: Any, lanes: Any) -> Any:
+def survey(words, mask, limit, lanes):
     """Where the first word stands that is >= limit behind the mask, or the array's length.
 
     On the way each lane becomes a polynomial in every so-manieth word: a fingerprint of them all.
@@ -42,7 +40,7 @@ def survey(words: Any, mask: Any, limit: Any, lanes: Any) -> Any:
 
 
 @kernel(types.uintp(readonly(types.float32)))
-def first_bad_value(values: Any) -> Any:
+def first_bad_value(values):
     """Where the first NaN or infinity stands, or the array's length."""
     size = U(values.size)
     for begin in range(U(0), size, U(BLOCK)):

@@ -1,7 +1,6 @@
 """What time it is, in compiled code."""
 
 import time
-from typing import Any
 
 from llvmlite import ir
 from numba import types
@@ -17,7 +16,7 @@ WORD = ir.IntType(64)
 def nanoseconds(typing_context):  # type: ignore[no-untyped-def]
     """Nanoseconds of a clock that only goes forward (the system's `clock_gettime`)."""
 
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def emit(context, builder, signature, arguments):
         moment = cgutils.alloca_once(builder, ir.ArrayType(WORD, 2))  # seconds and nanoseconds
         number = ir.IntType(32)
         declared = ir.FunctionType(number, [number, moment.type])

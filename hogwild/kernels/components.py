@@ -1,7 +1,5 @@
 """Connected components of columns: two columns of the same row are connected."""
 
-from typing import Any
-
 import numpy as np
 from numba import types
 
@@ -13,7 +11,7 @@ BOUNDS = readonly(types.uint64)
 
 
 @inline
-def root_of(parents: Any, column: Any) -> Any:
+def root_of(parents, column):
     """The column that represents a column's component; paths to it are halved."""
     while U(parents[column]) != column:
         parents[column] = parents[U(parents[column])]
@@ -22,7 +20,7 @@ def root_of(parents: Any, column: Any) -> Any:
 
 
 @kernel(types.void(BOUNDS, BOUNDS, readonly(types.uint32), NUMBERS, NUMBERS))
-def connect(begins: Any, ends: Any, indices: Any, parents: Any, roots: Any) -> None:
+def connect(begins, ends, indices, parents, roots):
     """Joins the columns of each row; then roots[r] represents the component of row r.
 
     The smallest column represents a component; column 0, for rows without columns.

@@ -2,7 +2,6 @@
 
 import math
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numba import types
@@ -20,13 +19,13 @@ BOUNDS = readonly(types.uint64)
 
 
 @inline
-def _sign_errors(score: Any, target: Any) -> Any:
+def _sign_errors(score, target):
     """Whether the row is on the wrong side; nothing besides."""
     return 1.0 if (score > 0.0) != (target > 0.0) else 0.0, 0.0
 
 
 @inline
-def _number_errors(score: Any, target: Any) -> Any:
+def _number_errors(score, target):
     """The square and the size of the error."""
     error = score - target
     return error * error, abs(error)
@@ -43,7 +42,7 @@ def evaluator(loss: str, kind: str, weighted: bool) -> Kernel:
     errors = _sign_errors if kind == SIGNS else _number_errors
     is_exponential = LOSSES[loss].mean is not None
 
-    def evaluate(rows: Any, span: Any, weights: Any, parameter: Any) -> Any:
+    def evaluate(rows, span, weights, parameter):
         intercept = weights[U(weights.size) - U(1)]
         sums = 0.0, 1.0
         first, second = 0.0, 0.0
@@ -69,7 +68,7 @@ def comparer(loss: str, weighted: bool) -> Kernel:
     """
     value, target_and_weight = LOSSES[loss].value, target_of(weighted)
 
-    def compare(rows: Any, span: Any, weights: Any, points: Any, parameter: Any, out: Any) -> None:
+    def compare(rows, span, weights, points, parameter, out):
         begin, end = span
         for row in range(begin, end):
             target, weight = target_and_weight(rows, row)
@@ -86,9 +85,7 @@ def comparer(loss: str, weighted: bool) -> Kernel:
 
 
 @kernel(types.void(BOUNDS, BOUNDS, readonly(types.uint32), WEIGHTS, WEIGHTS, types.float32, FLOATS))
-def scores(
-    begins: Any, ends: Any, columns: Any, values: Any, weights: Any, intercept: Any, out: Any
-) -> None:
+def scores(begins, ends, columns, values, weights, intercept, out):
     """The score of every row; columns that the weights do not have count as zero."""
     known = U(weights.size)
     for row in range(U(0), U(out.size)):
@@ -100,7 +97,7 @@ def scores(
 
 
 @kernel(FLOAT(WEIGHTS))
-def squared_norm(weights: Any) -> Any:
+def squared_norm(weights):
     """The sum of the squares, in double precision."""
     total = 0.0
     for k in range(U(0), U(weights.size)):
@@ -109,7 +106,7 @@ def squared_norm(weights: Any) -> Any:
 
 
 @kernel(FLOAT(WEIGHTS))
-def absolute_sum(weights: Any) -> Any:
+def absolute_sum(weights):
     """The sum of the sizes, in double precision."""
     total = 0.0
     for k in range(U(0), U(weights.size)):

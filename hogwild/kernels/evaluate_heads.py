@@ -22,7 +22,7 @@ def _scoring(register: int) -> Any:
     score = scorer(register)
 
     @inline
-    def score_heads(rows: Any, row: Any, weights: Any, shape: Any, own: Any) -> None:
+    def score_heads(rows, row, weights, shape, own):
         score(rows, row, weights, shape, own.scores)
         intercepts = U(weights.size) - shape.width
         for head in range(U(0), shape.width):
@@ -32,7 +32,7 @@ def _scoring(register: int) -> Any:
 
 
 @inline
-def _cross_entropy(rows: Any, row: Any, shape: Any, own: Any, parameter: Any) -> Any:
+def _cross_entropy(rows, row, shape, own, parameter):
     top = own.scores[U(0)]
     for head in range(U(1), shape.end):
         top = max(top, own.scores[head])
@@ -53,7 +53,7 @@ def _loss_of(loss: str) -> Any:
     value, _ = LOSSES[loss].of_heads
 
     @inline
-    def against_the_rest(rows: Any, row: Any, shape: Any, own: Any, parameter: Any) -> Any:
+    def against_the_rest(rows, row, shape, own, parameter):
         total = 0.0
         for head in range(U(0), shape.width):
             y = np.float64(own.signs[head])  # 0 beyond the last head
@@ -64,7 +64,7 @@ def _loss_of(loss: str) -> Any:
 
 
 @inline
-def _class_errors(rows: Any, row: Any, shape: Any, own: Any) -> Any:
+def _class_errors(rows, row, shape, own):
     """Whether another class has the highest score; and 0."""
     best = U(0)
     for head in range(U(1), shape.end):
@@ -74,7 +74,7 @@ def _class_errors(rows: Any, row: Any, shape: Any, own: Any) -> Any:
 
 
 @inline
-def _label_errors(rows: Any, row: Any, shape: Any, own: Any) -> Any:
+def _label_errors(rows, row, shape, own):
     """The share of the labels that are wrong, and whether any is."""
     wrong = 0.0
     for head in range(U(0), shape.end):
@@ -97,7 +97,7 @@ def heads_evaluator(loss: str, kind: str, weighted: bool, register: int) -> Kern
     mark = mark_class if kind == CLASSES else mark_labels
     errors = _class_errors if kind == CLASSES else _label_errors
 
-    def evaluate(rows: Any, span: Any, weights: Any, parameter: Any, shape: Any, own: Any) -> Any:
+    def evaluate(rows, span, weights, parameter, shape, own):
         total, first, second = 0.0, 0.0, 0.0
         for row in range(span.begin, span.end):
             score(rows, row, weights, shape, own)
@@ -124,16 +124,7 @@ def heads_comparer(loss: str, kind: str, weighted: bool, register: int) -> Kerne
     score, loss_of, row_weight = _scoring(register), _loss_of(loss), weight_of(weighted)
     mark = mark_class if kind == CLASSES else mark_labels
 
-    def compare(
-        rows: Any,
-        span: Any,
-        weights: Any,
-        points: Any,
-        parameter: Any,
-        shape: Any,
-        own: Any,
-        out: Any,
-    ) -> None:
+    def compare(rows, span, weights, points, parameter, shape, own, out):
         begin, end = span
         for row in range(begin, end):
             weight = row_weight(rows, row, shape)
@@ -155,7 +146,7 @@ def heads_scores(register: int) -> Kernel:
     """The kernel that writes the scores of rows, `shape.end` of them for each."""
     score = _scoring(register)
 
-    def write_scores(rows: Any, span: Any, weights: Any, shape: Any, own: Any, out: Any) -> None:
+    def write_scores(rows, span, weights, shape, own, out):
         for row in range(span.begin, span.end):
             score(rows, row, weights, shape, own)
             for head in range(U(0), shape.end):

@@ -13,7 +13,7 @@ After HOGWILD++ (Zhang, Hsieh, Akella 2016) and HogBatch (Sallinen, Satish, Smel
 2016).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -75,9 +75,7 @@ register(Place, UINT, UINT)
 
 
 @inline
-def exchange_frequent(
-    copy: Any, slots: Any, columns: Any, width: Any, place: Any, begin: Any, end: Any
-) -> None:
+def exchange_frequent(copy, slots, columns, width, place, begin, end):
     """Exchanges the changes of the frequent columns number begin, ..., end - 1."""
     stride = slots.size // place.workers
     for p in range(begin, end):
@@ -94,7 +92,7 @@ def exchange_frequent(
 
 
 @inline
-def exchange_all(copy: Any, slots: Any, columns: Any, width: Any, place: Any) -> None:
+def exchange_all(copy, slots, columns, width, place):
     """Exchanges the changes of all columns; the frequent ones have just been exchanged."""
     weights, others = copy.weights, copy.others
     for p in range(U(0), U(columns.size)):
@@ -123,7 +121,7 @@ def exchange_all(copy: Any, slots: Any, columns: Any, width: Any, place: Any) ->
 
 
 @inline
-def rows_until(tier: Any, rate: Any, warmth: Any, tiers: Any) -> Any:
+def rows_until(tier, rate, warmth, tiers):
     """How many rows may pass between two exchanges of a tier.
 
     As many as change slopes by little; but not so few that exchanging takes much of the time, once
@@ -134,9 +132,7 @@ def rows_until(tier: Any, rate: Any, warmth: Any, tiers: Any) -> Any:
 
 
 @inline
-def add_snapshot(
-    copy: Any, tiers: Any, width: Any, workers: Any, scale: Any, late: Any, first: Any
-) -> None:
+def add_snapshot(copy, tiers, width, workers, scale, late, first):
     """Adds this worker's part of the weights, made whole, to a sum; the first begins it.
 
     The parts of all workers add up to the weights, of which no copy has all. Of the most frequent
@@ -163,7 +159,7 @@ def add_snapshot(
 
 
 @kernel(types.void(type_of(Copy), type_of(Slots), ORDER, UINT, type_of(Place)))
-def hand_in(copy: Any, slots: Any, columns: Any, width: Any, place: Any) -> None:
+def hand_in(copy, slots, columns, width, place):
     """Writes the changes of all columns to the slots, and takes none: the copy is done with."""
     offset = place.rank * (U(slots.frequent.size) // place.workers)
     for p in range(U(0), U(columns.size)):
@@ -177,7 +173,7 @@ def hand_in(copy: Any, slots: Any, columns: Any, width: Any, place: Any) -> None
 
 
 @kernel(types.void(FLOATS, UINT, UINT, type_of(Span), FLOATS))
-def add_up(slots: Any, parts: Any, offset: Any, share: Any, out: Any) -> None:
+def add_up(slots, parts, offset, share, out):
     """out[k] is the sum of the numbers offset + k of so many equal parts of the slots."""
     begin, end = share
     stride = U(slots.size) // parts
@@ -191,7 +187,7 @@ def add_up(slots: Any, parts: Any, offset: Any, share: Any, out: Any) -> None:
 
 
 @kernel(types.void(FLOATS, UINT, ORDER, UINT, type_of(Span), FLOATS))
-def add_up_frequent(slots: Any, parts: Any, columns: Any, width: Any, share: Any, out: Any) -> None:
+def add_up_frequent(slots, parts, columns, width, share, out):
     """The same for the frequent columns' slots, as far as these weights are in the share."""
     begin, end = share
     stride = U(slots.size) // parts

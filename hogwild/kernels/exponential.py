@@ -3,8 +3,6 @@
 The system's functions take one number at a time, and K heads need K calls for each row.
 """
 
-from typing import Any
-
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -30,7 +28,7 @@ def power_of_two(typing_context, power):  # type: ignore[no-untyped-def]
 
 
 @inline
-def exp(x: Any) -> Any:
+def exp(x):
     """exp(x) with a relative error of 1e-13, for -708 to 709; 2^n times a Taylor sum around 0."""
     x = min(max(x, LEAST), MOST)
     n = np.floor(x * LOG2_E + 0.5)
@@ -44,7 +42,7 @@ def exp(x: Any) -> Any:
 
 
 @inline
-def log1p(x: Any) -> Any:
+def log1p(x):
     """log(1 + x) for x from 0 to 1, with a relative error of 1e-10: 2 artanh(x / (2 + x))."""
     z = x / (2.0 + x)
     s = z * z

@@ -15,7 +15,6 @@ see learn/blocks.py. A rating takes 8 bytes; its rows are counted from the first
 """
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numba import types
@@ -94,7 +93,7 @@ def _visitor(width: int, loss: int, weighted: bool, bounded: bool, learns: bool)
     at_once = width if width <= MOST_AT_ONCE else PART
     ahead = U(max(4, FETCHED // width))
 
-    def visit(ratings: Any, grid: Any, factors: Any, shares: Any, plan: Any) -> Any:  # noqa: PLR0915
+    def visit(ratings, grid, factors, shares, plan):  # noqa: PLR0915
         pairs, values, starts, blocks = ratings
         columns, user_height, item_height = grid
         users, user_sides, items, item_sides = factors
@@ -191,9 +190,7 @@ def _visitor(width: int, loss: int, weighted: bool, bounded: bool, learns: bool)
         types.uintp,
     )
 )
-def initialise(
-    factors: Any, shape: Any, limits: Any, seed: Any, rows: Any, begin: Any, end: Any
-) -> None:
+def initialise(factors, shape, limits, seed, rows, begin, end):
     """Draws the factors of the ids begin, ..., end - 1, uniformly between two limits.
 
     They depend only on the seed and the id. `shape` is the width of a row and its rank.
@@ -209,7 +206,7 @@ def initialise(
 
 
 @kernel(types.UniTuple(types.float64, 2)(FLOATS, types.uintp, FLOATS))
-def weighted_norms(factors: Any, width: Any, weights: Any) -> Any:
+def weighted_norms(factors, width, weights):
     """Sums over the rows of a row's weight times its squared length, and times its L1 norm."""
     squares, sizes = 0.0, 0.0
     for row in range(U(0), U(weights.size)):

@@ -4,8 +4,6 @@ They are small: on busy cores, the threads of a BLAS would wait for each other t
 the work takes. (np.einsum takes four times as long as this kernel.)
 """
 
-from typing import Any
-
 import numpy as np
 from numba import types
 
@@ -14,7 +12,7 @@ from hogwild.kernels.primitives import U, readonly, writable
 
 
 @kernel(types.void(readonly(types.float64), writable(types.float64)))
-def add_squares(A: Any, H: Any) -> None:
+def add_squares(A, H):
     """Adds A'A to H, which is square. Both are stored row by row."""
     n = U(np.sqrt(H.size) + 0.5)
     for row in range(U(0), U(A.size) // n):

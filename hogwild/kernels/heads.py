@@ -40,9 +40,7 @@ def scorer(register: int) -> Any:
 
     def scoring(block: int) -> Any:
         @always_inline
-        def score_blocks(
-            rows: Any, row: Any, weights: Any, shape: Any, first: Any, out: Any
-        ) -> Any:
+        def score_blocks(rows, row, weights, shape, first, out):
             begin, end = U(rows.begins[row]), U(rows.ends[row])
             last = end - U(end > begin and (end - begin) % U(2) == U(1))
             while first + U(block - register) < shape.end:
@@ -71,9 +69,7 @@ def head_adder(register: int) -> Any:
 
     def adding(block: int) -> Any:
         @always_inline
-        def add_blocks(
-            rows: Any, row: Any, weights: Any, shape: Any, first: Any, factors: Any
-        ) -> Any:
+        def add_blocks(rows, row, weights, shape, first, factors):
             while first + U(block - register) < shape.end:
                 steps = load(factors, first, block)
                 for k in range(U(rows.begins[row]), U(rows.ends[row])):
@@ -93,7 +89,7 @@ def _in_blocks(make: Callable[[int], Any], register: int) -> Any:
     large, middle, small = (make(block * register) for block in BLOCKS)
 
     @always_inline
-    def divided(rows: Any, row: Any, weights: Any, shape: Any, vector: Any) -> None:
+    def divided(rows, row, weights, shape, vector):
         first = large(rows, row, weights, shape, shape.first, vector)
         first = middle(rows, row, weights, shape, first, vector)
         small(rows, row, weights, shape, first, vector)
@@ -101,11 +97,11 @@ def _in_blocks(make: Callable[[int], Any], register: int) -> Any:
     return divided if register == LINE else _for_one(small)
 
 
-def _for_one(blocks: Any) -> Any:
+def _for_one(blocks):
     """Where all heads are in one register, there is nothing to divide."""
 
     @always_inline
-    def of_one(rows: Any, row: Any, weights: Any, shape: Any, numbers: Any) -> None:
+    def of_one(rows, row, weights, shape, numbers):
         blocks(rows, row, weights, shape, shape.first, numbers)
 
     return of_one

@@ -78,7 +78,7 @@ register(Merged, *7 * [FLOATS], DOUBLES, PLACES, PLACES, *4 * [WORDS])
 
 
 @inline
-def plan_round(state: Any, rounds: Any, tiers: Any, rate: Any, warmth: Any) -> None:
+def plan_round(state, rounds, tiers, rate, warmth):
     """Decides how many rows a round has, and which columns are merged at its end."""
     at = state[DONE]
     batch, gap = rounds.batch, rounds.gap
@@ -108,13 +108,13 @@ def plan_round(state: Any, rounds: Any, tiers: Any, rate: Any, warmth: Any) -> N
 
 
 @inline
-def first_list(rounds: Any, merged: Any) -> Any:
+def first_list(rounds, merged):
     """The start of this round's lists of changes; the last round's may still be read."""
     return U(merged.state[HALF]) * rounds.shards * U(merged.frequent.size)
 
 
 @inline
-def pass_on(copy: Any, columns: Any, width: Any, known: Any, upto: Any, changes: Any) -> None:
+def pass_on(copy, columns, width, known, upto, changes):
     """Writes the changes of the most frequent columns of a copy to a list."""
     for p in range(U(0), upto):
         for k in range(U(0), width):
@@ -122,7 +122,7 @@ def pass_on(copy: Any, columns: Any, width: Any, known: Any, upto: Any, changes:
 
 
 @inline
-def add_lists(rounds: Any, merged: Any, upto: Any) -> None:
+def add_lists(rounds, merged, upto):
     """Adds all shards' changes of the first `upto` weights to them, in the order of the shards."""
     first, stride = first_list(rounds, merged), U(merged.frequent.size)
     for shard in range(U(0), rounds.shards):
@@ -131,7 +131,7 @@ def add_lists(rounds: Any, merged: Any, upto: Any) -> None:
 
 
 @inline
-def merge_frequent(rounds: Any, merged: Any, columns: Any, width: Any) -> None:
+def merge_frequent(rounds, merged, columns, width):
     """Merges the most frequent columns alone, into this worker's shards."""
     upto, size = U(merged.state[UPTO]), U(merged.base.size)
     add_lists(rounds, merged, width * upto)
@@ -143,7 +143,7 @@ def merge_frequent(rounds: Any, merged: Any, columns: Any, width: Any) -> None:
 
 
 @inline
-def merge_all(rounds: Any, merged: Any) -> None:
+def merge_all(rounds, merged):
     """Adds the changes of all copies to the base, for this worker's share of the weights."""
     base, copies, scratch = merged.base, merged.copies, merged.scratch
     from_zero, size = rounds.batch > 0, U(merged.base.size)
@@ -163,7 +163,7 @@ def merge_all(rounds: Any, merged: Any) -> None:
 
 
 @inline
-def set_frequent(rounds: Any, merged: Any, columns: Any, width: Any) -> None:
+def set_frequent(rounds, merged, columns, width):
     """Merges all frequent columns from the lists, and corrects what `merge_all` made of them."""
     base, size = merged.base, U(merged.base.size)
     add_lists(rounds, merged, U(merged.frequent.size))
@@ -177,7 +177,7 @@ def set_frequent(rounds: Any, merged: Any, columns: Any, width: Any) -> None:
 
 
 @inline
-def add_snapshot_of(rounds: Any, merged: Any, width: Any, late: Any, scale: Any) -> None:
+def add_snapshot_of(rounds, merged, width, late, scale):
     """Adds a share of the weights, scaled, to a sum; the first snapshot begins it."""
     which = U(AFTER) if late else U(EARLY)
     size = U(merged.base.size)

@@ -6,8 +6,6 @@ cache lines are used again soon), converges as well even where rows are sorted b
 order in which data larger than memory can be read.
 """
 
-from typing import Any
-
 from numba import types
 
 from hogwild.kernels.compile import inline, kernel
@@ -18,7 +16,7 @@ OPEN = U(64)  # chunks whose rows are shuffled among each other
 
 
 @inline
-def shuffle_part(order: Any, begin: Any, end: Any, seed: Any) -> None:
+def shuffle_part(order, begin, end, seed):
     """Shuffles order[begin:end] (Fisher and Yates)."""
     for i in range(begin, end):
         other = i + U(random_below(random_word(seed, i), end - i))
@@ -26,7 +24,7 @@ def shuffle_part(order: Any, begin: Any, end: Any, seed: Any) -> None:
 
 
 @kernel(types.void(writable(types.uint32), types.uintp, types.uint64))
-def shuffle(order: Any, first: Any, seed: Any) -> None:
+def shuffle(order, first, seed):
     """Writes first, first + 1, ... into `order` in a random order."""
     size = U(order.size)
     chunks = (size + CHUNK - U(1)) // CHUNK
@@ -49,7 +47,7 @@ def shuffle(order: Any, first: Any, seed: Any) -> None:
 
 
 @kernel(types.void(writable(types.uint32), types.uintp, types.uint64))
-def permute(order: Any, first: Any, seed: Any) -> None:
+def permute(order, first, seed):
     """Writes first, first + 1, ... into `order`, each permutation as likely as any other."""
     for i in range(U(0), U(order.size)):
         order[i] = first + i

@@ -104,7 +104,7 @@ def ones_in(typing_context, word):  # type: ignore[no-untyped-def]
 
 
 @inline
-def scramble(seed: Any) -> Any:
+def scramble(seed):
     """SplitMix64's output function (Steele, Lea, Flood 2014): a well mixed word for any input."""
     word = np.uint64(seed)
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -113,18 +113,18 @@ def scramble(seed: Any) -> Any:
 
 
 @inline
-def random_word(seed: Any, counter: Any) -> Any:
+def random_word(seed, counter):
     """The word number `counter` of the sequence that `seed` names, 64 random bits: no state."""
     return scramble(np.uint64(seed) + np.uint64(counter) * np.uint64(0x9E3779B97F4A7C15))
 
 
 @inline
-def random_share(word: Any) -> Any:
+def random_share(word):
     """A number from 0 up to, but not, 1, from the upper half of a random word."""
     return np.float64(word >> np.uint64(32)) / TWO32
 
 
 @inline
-def random_below(word: Any, limit: Any) -> Any:
+def random_below(word, limit):
     """A whole number below `limit` < 2^32, from the upper half of a random word (Lemire 2019)."""
     return ((word >> np.uint64(32)) * np.uint64(limit)) >> np.uint64(32)

@@ -7,8 +7,6 @@ vector instructions. All are compared with the n-th best score so far at once, a
 are better are sorted in.
 """
 
-from typing import Any
-
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -37,7 +35,7 @@ SCRATCH = types.Tuple((writable(types.uint64), writable(types.float32), writable
 
 
 @kernel(types.void(SIDE, SIDE, types.float64, CODES, CODES, writable(types.float32)))
-def score_pairs(users: Any, items: Any, mean: Any, who: Any, what: Any, scores: Any) -> None:
+def score_pairs(users, items, mean, who, what, scores):
     """The scores of pairs of codes; `UNKNOWN` codes add nothing."""
     P, user_biases = users
     Q, item_biases = items
@@ -59,13 +57,13 @@ def score_pairs(users: Any, items: Any, mean: Any, who: Any, what: Any, scores: 
 
 
 @inline
-def _fetch(factors: Any, code: Any, rank: Any) -> None:
+def _fetch(factors, code, rank):
     for k in range(U(0), rank, LINE):
         prefetch(factors, U(code) * rank + k)
 
 
 @inline
-def _inner(P: Any, p: Any, Q: Any, q: Any, rank: Any) -> Any:
+def _inner(P, p, Q, q, rank):
     total = np.float32(0)
     for k in range(U(0), rank):
         total += P[p + k] * Q[q + k]
@@ -73,7 +71,7 @@ def _inner(P: Any, p: Any, Q: Any, q: Any, rank: Any) -> Any:
 
 
 @kernel(types.UniTuple(types.float64, 3)(types.int64, FLOATS, FLOATS), fast=False)
-def measure(loss: Any, scores: Any, values: Any) -> Any:
+def measure(loss, scores, values):
     """The sums of the losses, of the squared errors, and of the absolute errors.
 
     With the logistic loss, values are -1 and 1, and errors are those of probabilities.
@@ -118,9 +116,7 @@ def _above(typing_context, scores, begin, least):  # type: ignore[no-untyped-def
         SCRATCH,
     )
 )
-def rank_items(
-    vectors: Any, items: Any, excluded: Any, users: Any, some: Any, n: Any, best: Any, scratch: Any
-) -> None:
+def rank_items(vectors, items, excluded, users, some, n, best, scratch):
     """Finds the n best items for some of the users, begin:end; writes their keys, in no order.
 
     `vectors`: of all users, row by row; `items`: panels and biases, -inf where a panel has no item;
@@ -163,9 +159,7 @@ def rank_items(
 
 
 @always_inline
-def _score_panel(
-    vectors: Any, p: Any, r: Any, panels: Any, biases: Any, first: Any, rank: Any, scores: Any
-) -> None:
+def _score_panel(vectors, p, r, panels, biases, first, rank, scores):
     """Two users' scores of a panel's items, without the parts that are equal for all items.
 
     With one user, each addition would wait for the one before.
@@ -193,21 +187,21 @@ def _score_panel(
 
 
 @inline
-def _key(score: Any, item: Any) -> Any:
+def _key(score, item):
     bits = np.float32(score).view(np.uint32)
     ordered = ~bits if bits >> np.uint32(31) else bits | np.uint32(SIGN)
     return (np.uint64(ordered) << np.uint64(32)) | np.uint64(~np.uint32(item))
 
 
 @inline
-def _score_of(key: Any) -> Any:
+def _score_of(key):
     ordered = np.uint32(key >> np.uint64(32))
     bits = ordered ^ np.uint32(SIGN) if ordered >> np.uint32(31) else ~ordered
     return np.uint32(bits).view(np.float32)
 
 
 @inline
-def _replace_least(keys: Any, begin: Any, n: Any, key: Any) -> None:
+def _replace_least(keys, begin, n, key):
     """Replaces the least of n keys, which comes first.
 
     A few keys are kept in ascending order, without branches to mispredict; many keys are a heap.
@@ -222,7 +216,7 @@ def _replace_least(keys: Any, begin: Any, n: Any, key: Any) -> None:
 
 
 @inline
-def _sift(keys: Any, begin: Any, n: Any, key: Any) -> None:
+def _sift(keys, begin, n, key):
     """Replaces the least key of a heap."""
     k = U(0)
     while True:

@@ -1,7 +1,5 @@
 """Sparse rows: the arithmetic of one of them, fetching them into the cache, and copies of some."""
 
-from typing import Any
-
 import numpy as np
 from numba import types
 
@@ -22,19 +20,19 @@ WORD = U(64)  # columns to a word of bits
 
 
 @inline
-def dots_with(rows: Any, row: Any, weights: Any) -> Any:
+def dots_with(rows, row, weights):
     """The inner products of a row and of each of some weights, one for each column."""
     return dots(rows.columns, rows.values, U(rows.begins[row]), U(rows.ends[row]), weights)
 
 
 @inline
-def dot_with(rows: Any, row: Any, weights: Any) -> Any:
+def dot_with(rows, row, weights):
     """The inner product of a row and some weights."""
     return dots_with(rows, row, (weights,))[0]
 
 
 @inline
-def squared_length(rows: Any, row: Any) -> Any:
+def squared_length(rows, row):
     """The sum of a row's squared values."""
     total = np.float32(0)
     for k in range(U(rows.begins[row]), U(rows.ends[row])):
@@ -43,14 +41,14 @@ def squared_length(rows: Any, row: Any) -> Any:
 
 
 @inline
-def add_to_columns(rows: Any, row: Any, factor: Any, weights: Any) -> None:
+def add_to_columns(rows, row, factor, weights):
     """weights <- weights + factor * row."""
     for k in range(U(rows.begins[row]), U(rows.ends[row])):
         weights[rows.columns[k]] += factor * rows.values[k]  # races where shared: may get lost
 
 
 @inline
-def fetch_row(columns: Any, values: Any, begin: Any, lines: Any) -> None:
+def fetch_row(columns, values, begin, lines):
     """Asks for so many cache lines of a row and maybe of the next ones.
 
     As many for each row: where rows differ in length, the processor would mispredict the end of a
@@ -62,7 +60,7 @@ def fetch_row(columns: Any, values: Any, begin: Any, lines: Any) -> None:
 
 
 @inline
-def fetch_ahead(rows: Any, order: Any, i: Any, fetching: Any, targets: Any) -> None:
+def fetch_ahead(rows, order, i, fetching, targets):
     """Asks for the row that comes so many places after order[i], and for the bounds of a later one.
 
     There are so many numbers in `targets` for each row.
@@ -75,7 +73,7 @@ def fetch_ahead(rows: Any, order: Any, i: Any, fetching: Any, targets: Any) -> N
 
 
 @inline
-def fetch_weights(rows: Any, row: Any, weights: Any, width: Any, first: Any, end: Any) -> None:
+def fetch_weights(rows, row, weights, width, first, end):
     """Asks for the numbers from `first` to `end` that are stored for each of a row's columns."""
     for k in range(U(rows.begins[row]), U(rows.ends[row])):
         for place in range(first, end, LINE):
@@ -94,16 +92,7 @@ def fetch_weights(rows: Any, row: Any, weights: Any, width: Any, first: Any, end
         writable(types.float32),
     )
 )
-def gather_rows(
-    begins: Any,
-    ends: Any,
-    indices: Any,
-    values: Any,
-    chosen: Any,
-    out_indptr: Any,
-    out_indices: Any,
-    out_values: Any,
-) -> None:
+def gather_rows(begins, ends, indices, values, chosen, out_indptr, out_indices, out_values):
     """Copies the chosen rows, one after the other; row i goes to where out_indptr[i] says."""
     last = U(chosen.size) - U(1)
     for i in range(U(0), U(chosen.size)):
@@ -125,7 +114,7 @@ def gather_rows(
         writable(types.uint32),
     )
 )
-def renumber(indices: Any, bits: Any, before: Any, used: Any) -> Any:
+def renumber(indices, bits, before, used):
     """Replaces columns by their places among those that occur, in order; returns how many do.
 
     Args:

@@ -21,14 +21,14 @@ def target_of(weighted: bool) -> Any:
     if weighted:
 
         @inline
-        def target_and_weight(rows: Any, row: Any) -> Any:
+        def target_and_weight(rows, row):
             place = U(2) * row
             return np.float64(rows.targets[place]), np.float64(rows.targets[place + U(1)])
 
         return target_and_weight
 
     @inline
-    def target_alone(rows: Any, row: Any) -> Any:
+    def target_alone(rows, row):
         return np.float64(rows.targets[row]), 1.0
 
     return target_alone
@@ -40,26 +40,26 @@ def weight_of(weighted: bool) -> Any:
     if weighted:
 
         @always_inline
-        def last(rows: Any, row: Any, shape: Any) -> Any:
+        def last(rows, row, shape):
             return np.float64(rows.targets[shape.targets * (row + U(1)) - U(1)])
 
         return last
 
     @always_inline
-    def one(rows: Any, row: Any, shape: Any) -> Any:
+    def one(rows, row, shape):
         return 1.0
 
     return one
 
 
 @always_inline
-def class_of(rows: Any, row: Any, shape: Any) -> Any:
+def class_of(rows, row, shape):
     """The number of a row's class."""
     return U(rows.targets[shape.targets * row])
 
 
 @always_inline
-def mark_class(rows: Any, row: Any, shape: Any, sign: Any, signs: Any) -> None:
+def mark_class(rows, row, shape, sign, signs):
     """Writes a sign for the head of a row's class, if it is learned."""
     head = class_of(rows, row, shape)
     if head >= shape.first and head < shape.end:
@@ -67,7 +67,7 @@ def mark_class(rows: Any, row: Any, shape: Any, sign: Any, signs: Any) -> None:
 
 
 @always_inline
-def mark_labels(rows: Any, row: Any, shape: Any, sign: Any, signs: Any) -> None:
+def mark_labels(rows, row, shape, sign, signs):
     """Writes a sign for those heads of a row's labels that are learned."""
     for word in range(shape.first // WORD, (shape.end + WORD - U(1)) // WORD):
         left = np.uint64(bits_of(rows.targets[shape.targets * row + word]))

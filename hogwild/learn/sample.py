@@ -56,11 +56,7 @@ class Sample:
     """
 
     def __init__(
-        self,
-        rows: Rows,
-        targets: npt.NDArray[np.float32],
-        options: Options,
-        threads: int = 1,
+        self, rows: Rows, targets: npt.NDArray[np.float32], options: Options, threads: int = 1
     ) -> None:
         size = len(rows)
         mean_length = max(1.0, rows.nonzeros / size)

@@ -38,12 +38,7 @@ Trial = Callable[[RowView, npt.NDArray[np.uint32], float, Room], Sequence[Floats
 
 
 def first_rate(
-    sample: Sample,
-    trial: Trial,
-    guess: float,
-    threads: int,
-    heads: Heads,
-    on_all: bool = False,
+    sample: Sample, trial: Trial, guess: float, threads: int, heads: Heads, on_all: bool = False
 ) -> float:
     """The best of some rates: learned with on one half of the sample, and judged on the other.
 

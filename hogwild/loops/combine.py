@@ -80,20 +80,7 @@ def combining_loop(step: Step) -> Kernel:
     """The kernel that goes through rows on a copy; it returns the sum of their losses."""
     visit, fixed, reach, scale = visitor(step), step.width, step.reach, step.scale
 
-    def learn(
-        task: Any,
-        part: Any,
-        clock: Any,
-        copy: Any,
-        slots: Any,
-        tiers: Any,
-        place: Any,
-        steps: Any,
-        at_work: Any,
-        stop: Any,
-        counters: Any,
-        state: Any,
-    ) -> Any:
+    def learn(task, part, clock, copy, slots, tiers, place, steps, at_work, stop, counters, state):
         # clock: steps done before this part, and in how many steps training has warmed up
         # counters: rows between two snapshots (0: none are taken), the place after which they are
         # late, how many were early and late, nanoseconds spent on exchanging; then the rows that

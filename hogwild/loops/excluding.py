@@ -50,7 +50,7 @@ register(Others, WORDS, types.int64, WORDS, WORDS, WORDS)
 
 
 @inline
-def lock(locks: Any, place: Any, me: Any) -> Any:
+def lock(locks, place, me):
     """Takes a lock, unless this worker has it; False where another worker keeps it for long."""
     for _ in range(PATIENCE):
         if replace_if(locks, place, 0, me):
@@ -61,7 +61,7 @@ def lock(locks: Any, place: Any, me: Any) -> Any:
 
 
 @inline
-def unlock_row(rows: Any, row: Any, others: Any) -> None:
+def unlock_row(rows, row, others):
     """Releases the locks of a row's columns and of the intercept, as far as they are held."""
     locks, me = others.words, others.me + 1
     for k in range(U(rows.begins[row]), U(rows.ends[row])):
@@ -70,7 +70,7 @@ def unlock_row(rows: Any, row: Any, others: Any) -> None:
 
 
 @inline
-def lock_row(rows: Any, row: Any, others: Any, with_intercept: Any) -> Any:
+def lock_row(rows, row, others, with_intercept):
     """Takes the locks of all columns of a row, and of the intercept if there is one.
 
     False if asked to stop. Where another worker holds one, all are released and it begins anew:
@@ -97,7 +97,7 @@ def lock_row(rows: Any, row: Any, others: Any, with_intercept: Any) -> Any:
 
 
 @inline
-def await_turn(others: Any) -> Any:
+def await_turn(others):
     """Waits until it is this worker's turn; False if asked to stop."""
     if read_now(others.words, U(0)) == others.me:
         return True
@@ -114,7 +114,7 @@ def await_turn(others: Any) -> Any:
 
 
 @inline
-def pass_on(others: Any) -> None:
+def pass_on(others):
     """Gives the turn to the next worker that is still at work."""
     workers = np.int64(others.at_work.size) // np.int64(SLOT)
     other = others.me
@@ -126,7 +126,7 @@ def pass_on(others: Any) -> None:
 
 
 @kernel(types.void(type_of(Others)))
-def leave_turn(others: Any) -> None:
+def leave_turn(others):
     """Waits for the last turn of this worker, and passes it on for good."""
     if await_turn(others):
         others.at_work[U(others.me) * SLOT] = 0
@@ -148,7 +148,7 @@ def turns_loop(step: Step) -> Kernel:
 def _loop(step: Step, locks: bool) -> Kernel:
     look, write = step.look, step.write
 
-    def learn(task: Any, span: Any, stored: Any, clock: Any, others: Any) -> Any:
+    def learn(task, span, stored, clock, others):
         rows, with_intercept = task.rows, task.plan.intercept != 0.0
         sums = 0.0, 1.0
         for i in range(span.begin, span.end):

@@ -71,7 +71,7 @@ def shards_loop(step: Step) -> Any:
     visit, fixed = visitor(step), step.width
 
     @inline
-    def learn_shards(task: Any, now: Any, tiers: Any, rounds: Any, merged: Any) -> Any:
+    def learn_shards(task, now, tiers, rounds, merged):
         base, copies, state = merged.base, merged.copies, merged.state
         from_zero = rounds.batch > 0
         width = U(fixed) if fixed else task.shape.width
@@ -104,7 +104,7 @@ def rounds_loop(step: Step) -> Kernel:
     learn_shards, fixed = shards_loop(step), step.width
     reach, scale_of = step.reach, step.scale
 
-    def learn(task: Any, clock: Any, tiers: Any, rounds: Any, merged: Any) -> Any:
+    def learn(task, clock, tiers, rounds, merged):
         # The task's order has the rows of this worker's shards, one shard after the other;
         # clock: steps done before this part, and in how many steps training has warmed up
         state, from_zero = merged.state, rounds.batch > 0

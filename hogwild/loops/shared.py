@@ -47,12 +47,7 @@ def going_through(step: Step, shares_intercept: bool = True) -> Any:
     visit, fixed = visitor(step), step.width
 
     @inline
-    def go_through(
-        task: Any,
-        span: Any,
-        stored: Any,
-        clock: Any,
-    ) -> Any:
+    def go_through(task, span, stored, clock):
         begin, end = span
         width = U(fixed) if fixed else task.shape.width
         learned = (U(0), width) if fixed else (task.shape.first, task.shape.end)
@@ -98,7 +93,7 @@ def shared_loop(step: Step) -> Kernel:
     """The kernel that goes through rows; it returns the sum of their losses before each step."""
     go_through, scale_of, fixed = going_through(step), step.scale, step.width
 
-    def learn(task: Any, span: Any, stored: Any, clock: Any, snapshots: Any) -> Any:
+    def learn(task, span, stored, clock, snapshots):
         early, late, gap, late_from = snapshots
         width = U(fixed) if fixed else task.shape.width
         total, begin = 0.0, span.begin
@@ -127,7 +122,7 @@ def parts_loop(step: Step) -> Kernel:
     """The same for columns of one worker's own: the intercept is not shared."""
     go_through = going_through(step, shares_intercept=False)
 
-    def learn(task: Any, span: Any, stored: Any, clock: Any) -> Any:
+    def learn(task, span, stored, clock):
         return go_through(task, span, stored, clock)
 
     kinds = (type_of(kind) for kind in (Span, Stored, Clock))

@@ -1,7 +1,6 @@
 """A trial of a rate: learning from a few rows, with the mean of the weights over its later half."""
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numba import types
@@ -19,7 +18,7 @@ def trial_loop(step: Step) -> Kernel:
     """The kernel that learns from rows in pieces, and averages the weights after later pieces."""
     go_through, scale_of, fixed = going_through(step), step.scale, step.width
 
-    def try_out(task: Any, stored: Any, pieces: Any, mean: Any) -> None:
+    def try_out(task, stored, pieces, mean):
         weights = stored.read
         width = U(fixed) if fixed else task.shape.width
         size, last = U(task.order.size), U(weights.size) - width

@@ -22,7 +22,7 @@ def visitor(step: Step) -> Any:
     look, write, targets, fixed = step.look, step.write, step.targets, step.width
 
     @inline
-    def visit(task: Any, span: Any, stored: Any, clock: Any) -> Any:
+    def visit(task, span, stored, clock):
         begin, end = span
         rows, order, fetching = task.rows, task.order, task.fetching
         width = U(fixed) if fixed else task.shape.width

@@ -21,7 +21,7 @@ The intercept is a column with the value `intercept`, without penalty.
 
 import math
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import types
@@ -51,19 +51,19 @@ class Plan(NamedTuple):
 
 
 @inline
-def rate_at(plan: Any, t: Any) -> Any:
+def rate_at(plan, t):
     """The rate, at step t, of the weight of a column that many rows share."""
     return plan.alpha / math.sqrt(plan.beta * plan.beta + plan.growth * t)
 
 
 @inline
-def unscaled(plan: Any, t: Any) -> Any:
+def unscaled(plan, t):
     """Stored numbers are never scaled."""
     return 1.0
 
 
 @inline
-def weight_of(stored: Any, place: Any, plan: Any, h: Any) -> Any:
+def weight_of(stored, place, plan, h):
     """The weight for the numbers stored at a place, after the penalties of h rows."""
     z, threshold = np.float64(stored[place + Z]), plan.l1 * h
     s = plan.beta / plan.alpha + np.float64(stored[place + S])
@@ -71,13 +71,13 @@ def weight_of(stored: Any, place: Any, plan: Any, h: Any) -> Any:
 
 
 @inline
-def rows_of(stored: Any, place: Any, plan: Any) -> Any:
+def rows_of(stored, place, plan):
     """The number of rows whose penalties apply to a weight."""
     return plan.since + np.float64(stored[place + C]) * np.float64(stored[place + D])
 
 
 @inline
-def add(gradient: Any, weight: Any, read: Any, write: Any, place: Any, plan: Any) -> None:
+def add(gradient, weight, read, write, place, plan):
     """Adds a gradient to the numbers stored at a place."""
     before = read[place + S]
     r = plan.beta + plan.alpha * np.float64(before)
@@ -95,7 +95,7 @@ def ftrl(loss: str, weighted: bool) -> Step:
     target_and_weight = target_of(weighted)
 
     @always_inline
-    def look(task: Any, row: Any, stored: Any, t: Any, sums: Any) -> Any:
+    def look(task, row, stored, t, sums):
         rows, plan = task.rows, task.plan
         target, weight = target_and_weight(rows, row)
         score = plan.intercept * weight_of(stored.bias, U(0), plan, 0.0)
@@ -109,7 +109,7 @@ def ftrl(loss: str, weighted: bool) -> Step:
         return add_of(sums, weight, score, target, plan.parameter)
 
     @always_inline
-    def write(task: Any, row: Any, stored: Any, t: Any) -> None:
+    def write(task, row, stored, t):
         rows, plan, slope = task.rows, task.plan, task.own.slopes[0]
         for k in range(U(rows.begins[row]), U(rows.ends[row])):
             place = U(WIDTH) * U(rows.columns[k])
@@ -128,7 +128,7 @@ def ftrl(loss: str, weighted: bool) -> Step:
 
 
 @kernel(types.void(FLOATS, type_of(Plan), type_of(Span), FLOATS))
-def finish(stored: Any, plan: Any, span: Any, weights: Any) -> None:
+def finish(stored, plan, span, weights):
     """The weights of some columns after an epoch; the last is the intercept.
 
     The rows of the epoch now count as earlier ones.
@@ -143,7 +143,7 @@ def finish(stored: Any, plan: Any, span: Any, weights: Any) -> None:
 
 
 @kernel(types.void(type_of(RowView), type_of(Span), writable(types.uint32)))
-def count(rows: Any, span: Any, counts: Any) -> None:
+def count(rows, span, counts):
     """Counts the rows that hold each column."""
     for row in range(span.begin, span.end):
         for k in range(U(rows.begins[row]), U(rows.ends[row])):

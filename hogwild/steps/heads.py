@@ -47,7 +47,7 @@ def _against(loss: str, kind: str, scale_of: Any, weighted: bool, register: int)
     mark = mark_class if kind == CLASSES else mark_labels
 
     @always_inline
-    def look(task: Any, row: Any, stored: Any, t: Any, sums: Any) -> Any:
+    def look(task, row, stored, t, sums):
         rows, own, shape, parameter = task.rows, task.own, task.shape, task.plan.parameter
         scores, signs = own.scores, own.signs
         scale = np.float32(scale_of(task.plan, t))
@@ -75,7 +75,7 @@ def _softmax(scale_of: Any, weighted: bool, register: int) -> Any:
     score, row_weight = scorer(register), weight_of(weighted)
 
     @always_inline
-    def look(task: Any, row: Any, stored: Any, t: Any, sums: Any) -> Any:
+    def look(task, row, stored, t, sums):
         rows, own, shape = task.rows, task.own, task.shape
         scores, odds, signs = own.scores, own.slopes, own.signs
         scale = np.float32(scale_of(task.plan, t))
@@ -106,7 +106,7 @@ def _writing(scale_of: Any, stored_rate_of: Any, register: int) -> Any:
     add = head_adder(register)
 
     @always_inline
-    def write(task: Any, row: Any, stored: Any, t: Any) -> None:
+    def write(task, row, stored, t):
         plan, shape, slopes = task.plan, task.shape, task.own.scores
         rate = stored_rate_of(plan, t)
         step = np.float32(-rate)

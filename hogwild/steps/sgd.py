@@ -44,7 +44,7 @@ def sgd(loss: str, schedule: str, weighted: bool) -> Step:
     target_and_weight = target_of(weighted)
 
     @inline
-    def look(task: Any, row: Any, stored: Any, t: Any, sums: Any) -> Any:
+    def look(task, row, stored, t, sums):
         rows, plan, own = task.rows, task.plan, task.own
         target, weight = target_and_weight(rows, row)
         scale = scale_of(plan, t)
@@ -55,7 +55,7 @@ def sgd(loss: str, schedule: str, weighted: bool) -> Step:
         return add_of(sums, weight, score, target, plan.parameter)
 
     @inline
-    def write(task: Any, row: Any, stored: Any, t: Any) -> None:
+    def write(task, row, stored, t):
         plan, slope = task.plan, task.own.slopes[0]
         if slope != 0.0:
             rate = stored_rate_of(plan, t)
@@ -72,13 +72,13 @@ def _slope_in_step(loss: str, schedule: str) -> Any:
     if after is None:
 
         @inline
-        def explicit(task: Any, row: Any, t: Any, score: Any, target: Any, weight: Any) -> Any:
+        def explicit(task, row, t, score, target, weight):
             return slope(score, target, task.plan.parameter)
 
         return explicit
 
     @inline
-    def implicit(task: Any, row: Any, t: Any, score: Any, target: Any, weight: Any) -> Any:
+    def implicit(task, row, t, score, target, weight):
         squares = np.float64(squared_length(task.rows, row)) + task.plan.intercept
         pull = max(LEAST_PULL, weight * rate_of(task.plan, t) * squares)
         return (score - after(score, target, pull)) / pull
