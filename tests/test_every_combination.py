@@ -135,7 +135,9 @@ def check(loss, target, penalty, strategy):
     # Of a loss with kinks no solver here is sure: from where training ended it must find no better
     best = best_of(objective, given["l1"], [np.zeros(found.size), found.astype(float).ravel()])
     assert best - abs(best) * 1e-6 - 1e-9 <= reached
-    assert reached <= best + abs(best) * NEAR.get(strategy, 0.01) + 2e-3
+    # The perceptron's optimum is 0, at no weights, and no step is too short for it
+    near = 5e-3 if loss == "perceptron" else 2e-3
+    assert reached <= best + abs(best) * NEAR.get(strategy, 0.01) + near
 
 
 @pytest.mark.filterwarnings("ignore::hogwild.HogwildWarning")
