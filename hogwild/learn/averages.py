@@ -34,7 +34,6 @@ class Averages(Outcome):
         self.snapshots = min(MOST_SNAPSHOTS, max(2, affordable)) if wanted else 0
 
     def shared(self) -> Wanted:
-        """The arrays that all workers share."""
         sums = CANDIDATES[1:] if self.snapshots else ()
         return dict.fromkeys(sums, (self._size, np.float32)) | {"chosen": (1, np.int64)}
 
@@ -124,7 +123,6 @@ class RunAverages(Averages):
     over_run = True
 
     def shared(self) -> Wanted:
-        """The arrays that all workers share."""
         return super().shared() | {"mean": (self._size, np.float32), "taken": (1, np.int64)}
 
     def finish(

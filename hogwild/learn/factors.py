@@ -141,12 +141,10 @@ class FactorProblem(BlockProblem):
     # What the coordinator asks
 
     def describe(self) -> dict[str, Any]:
-        """The shape of the data, for the record."""
         users, items = self._ratings.shape
         return {"name": self.name, "users": users, "items": items, "ratings": self.units}
 
     def summary(self) -> list[str]:
-        """The data and the objective, a line each."""
         users, items = self._ratings.shape
         counted = "" if self.config.weighted else " (once a row)"
         l1 = f", l1 {self.config.l1:g}" if self.config.l1 else ""
@@ -159,7 +157,6 @@ class FactorProblem(BlockProblem):
         ]
 
     def chosen(self) -> dict[str, Any]:
-        """The values chosen for options that were left open, for the record."""
         return {
             "l2": self._l2,
             "bias_l2": self._bias_l2 if self.config.has_biases else None,
@@ -169,13 +166,11 @@ class FactorProblem(BlockProblem):
 
     @property
     def model_bytes(self) -> int:
-        """About how large a model file will be."""
         ids = self._ratings.user_ids, self._ratings.item_ids
         return sum(len(some) * 4 * (self.config.rank + 1) + some.nbytes for some in ids)
 
     @property
     def effort(self) -> float:
-        """The work of an epoch, in non-zeros of a linear model that take as long."""
         return self.work * self._width / 32
 
     def shared(self) -> dict[str, tuple[int, Any]]:
@@ -189,7 +184,6 @@ class FactorProblem(BlockProblem):
         return wanted
 
     def kernels(self) -> list[Kernel]:
-        """The kernels that training will call."""
         sorting = [sorting_kernels.count, sorting_kernels.sort, sorting_kernels.mix]
         return [self._learner, self._evaluator, *sorting, kernels.initialise]
 
@@ -268,7 +262,6 @@ class FactorProblem(BlockProblem):
             self._hopeless = HOPELESS * (self._hopeless + self._penalty(shared))
 
     def stage(self, shared: Arrays, stage: str, part: int, parts: int) -> None:
-        """Does one of `parts` parts of a stage of the preparation."""
         verb, _, data = stage.partition(" ")
         if verb == "draw":
             self._draw(shared, part, parts)
@@ -298,16 +291,13 @@ class FactorProblem(BlockProblem):
         return self._scale.rate
 
     def rate(self, done: int, eta0: float) -> float:
-        """The rate of step number `done`."""
         return eta0
 
     def factor(self, epoch: int) -> float:
-        """The factor of the first rate in an epoch (counted from 1)."""
         beta = FACTOR_BETA if self.config.beta is None else self.config.beta
         return float(EPOCH_SCHEDULES[str(self.config.schedule)].factor(epoch, beta))
 
     def learned(self, shared: Arrays) -> Arrays:
-        """The result of training: views of the shared arrays."""
         return {name: shared[name] for name in LEARNED}
 
     def sets(self) -> list[str]:

@@ -39,7 +39,6 @@ class Ftrl(Solver):
 
     @property
     def step(self) -> Step:
-        """The step that loops are compiled for."""
         return ftrl(self._config.loss_name, self._traits.data.weighted)
 
     def outcome(self, columns: int, nonzeros: float) -> "Reading":
@@ -47,7 +46,6 @@ class Ftrl(Solver):
         return Reading(columns)
 
     def plan(self, since: float, eta0: float) -> Plan:
-        """The numbers of a share of an epoch."""
         penalty = Penalty.of(self._config.as_dict())
         intercept = math.sqrt(self._traits.intercept_share)
         growth = SHARED * self._gradient**2
@@ -87,7 +85,6 @@ class Ftrl(Solver):
         return len(self._traits.data)
 
     def kernels(self) -> list[Kernel]:
-        """The kernels that the search for a rate will call."""
         return [shared_loop(self.step)]
 
     def find_rate(self, sample: Sample, threads: int) -> float:
@@ -135,7 +132,6 @@ class Reading(Outcome):
         return {"weights": (self._size, np.float32)}
 
     def kernels(self) -> list[Kernel]:
-        """The kernels that will be called."""
         return [finish, count]
 
     def finish(

@@ -148,7 +148,6 @@ class LinearProblem(RowProblem):
     # What the coordinator asks
 
     def describe(self) -> dict[str, Any]:
-        """The shape of the data, for the record."""
         return {
             "name": self.name,
             "rows": self.units,
@@ -174,7 +173,6 @@ class LinearProblem(RowProblem):
 
     @property
     def model_bytes(self) -> int:
-        """About how large a model file will be."""
         members = (self.config.workers or usable_cores()) if self.votes else 1
         return 4 * self.columns * self.heads.count * members
 
@@ -243,11 +241,9 @@ class LinearProblem(RowProblem):
 
     @property
     def step(self) -> Step:
-        """The step that loops are compiled for."""
         return self._solver.step
 
     def plan(self, share: Share) -> Any:
-        """The numbers of a share of an epoch, as the step takes them."""
         return self._solver.plan(share.done, share.eta0)
 
     def scale(self, now: Now) -> float:
@@ -255,7 +251,6 @@ class LinearProblem(RowProblem):
         return self._solver.scale(now)
 
     def rate(self, done: int, eta0: float) -> float:
-        """The rate of step number `done`."""
         return self._solver.rate(done, eta0)
 
     def factor(self, epoch: int) -> float:

@@ -31,7 +31,6 @@ class Sgd(Solver):
 
     @property
     def step(self) -> Step:
-        """The step that loops are compiled for."""
         traits = self._traits
         return traits.heads.step(str(self._config.schedule), traits.data.weighted)
 
@@ -42,21 +41,17 @@ class Sgd(Solver):
         return kind(columns, self._traits.heads.width, nonzeros, config.average)
 
     def plan(self, since: float, eta0: float) -> Any:
-        """The numbers of a share of an epoch."""
         traits = self._traits
         given = eta0, self._l2, since, traits.intercept_share, traits.parameter
         return view(Plan, *given)
 
     def rate(self, done: int, eta0: float) -> float:
-        """The rate of step number `done`."""
         return float(self.step.reach(self.plan(0.0, eta0), float(max(1, done))))
 
     def scale(self, now: Now) -> float:
-        """The factor between stored weights and weights, now."""
         return float(self.step.scale(self.plan(now.since, now.eta0), float(now.done)))
 
     def factor(self, epoch: int) -> float:
-        """The factor of the first rate in an epoch (counted from 1)."""
         return self._config.backoff(epoch)
 
     def steady_steps(self, done: int, eta0: float) -> int:
@@ -66,7 +61,6 @@ class Sgd(Solver):
         return int(STEADY / taken) if taken > STEADY / units else units
 
     def kernels(self) -> list[Kernel]:
-        """The kernels that the search for a rate will call."""
         return [trial_loop(self.step)]
 
     def find_rate(self, sample: Sample, threads: int) -> float:

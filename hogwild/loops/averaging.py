@@ -37,7 +37,6 @@ class MixedWorker(RowWorker):
 
     @classmethod
     def kernels(cls, problem: RowProblem) -> list[Kernel]:
-        """What it calls."""
         return [*super().kernels(problem), add_up]
 
     @classmethod

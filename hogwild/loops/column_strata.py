@@ -35,7 +35,6 @@ class ColumnStrataWorker(Worker):
 
     @classmethod
     def prepare(cls, problem: RowProblem) -> None:
-        """Does what is better done once, before there are workers."""
         super().prepare(problem)
         problem.divide(SHARDS)
 

@@ -198,7 +198,6 @@ class CombineWorker(RowWorker):
 
     @classmethod
     def kernels(cls, problem: RowProblem) -> list[Kernel]:
-        """What it calls."""
         return [*super().kernels(problem), hand_in, add_up, add_up_frequent]
 
     @classmethod

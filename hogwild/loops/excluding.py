@@ -222,7 +222,6 @@ class RoundRobinWorker(ExcludingWorker):
 
     @classmethod
     def kernels(cls, problem: RowProblem) -> list[Kernel]:
-        """What it calls."""
         return [*super().kernels(problem), leave_turn]
 
     @classmethod

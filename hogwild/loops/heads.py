@@ -29,7 +29,6 @@ class HeadsWorker(RowWorker):
 
     @classmethod
     def kernels(cls, problem: RowProblem) -> list[Kernel]:
-        """What it calls."""
         return [*super().kernels(problem), *([add_groups] if problem.snapshots else [])]
 
     @classmethod

@@ -79,7 +79,6 @@ class VoteModel(LinearModel):
 
     @classmethod
     def from_file(cls, about: dict[str, Any], arrays: model_file.Arrays) -> "VoteModel":
-        """The model that `save` wrote."""
         weights = arrays["members"].reshape(len(arrays["intercepts"]), -1)
         given = target_from(about), about["loss"], about["index_base"], about["about"]
         members = np.column_stack([weights, arrays["intercepts"]])
