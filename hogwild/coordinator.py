@@ -283,7 +283,7 @@ class Run:
         online = 0.0
         parts = self._parts(eta0)
         self._spent = {}
-        self._control.forget_moments()
+        self._control.forget_snapshots()
         self._clock.start()
         for number in range(parts):
             share = number / parts, (number + 1) / parts
@@ -318,18 +318,18 @@ class Run:
         problem, stopped = self.problem, self._control.stopped
         done = self._done + self._control.steps()
         at_end = bool(problem.snapshots) and (share.end == 1 or stopped)
-        moments = self._control.moments() if at_end else None
+        snapshots = self._control.snapshots() if at_end else None
         now = self._now(done, share.eta0)
         if problem.finishes_together:
             # In as many parts for any number of workers: sums are to be the same
-            answers = self._do("finish", nothing, now, moments, FINISHED_PARTS)
+            answers = self._do("finish", nothing, now, snapshots, FINISHED_PARTS)
             found = list(chain.from_iterable(answers))
             if stopped:
                 self._control.stop()
         else:
-            found = [problem.finish(self._shared, now, moments, 0, 1)]
+            found = [problem.finish(self._shared, now, snapshots, 0, 1)]
         self._done = done
-        if moments is not None:
+        if snapshots is not None:
             self._to_choose = np.sum(found, axis=0), share.epoch == 1
             last = len(self.trace) + 1 == self.config.epochs
             needed = share.epoch == 1 or last or stopped or problem.averages_run

@@ -52,7 +52,7 @@ class Averages(Outcome):
             kernels.add_groups(shared["stored"], scale, keep, some, self._columns, sums)
 
     def finish(
-        self, shared: Arrays, reading: Any, moments: tuple[int, int] | None, part: int, parts: int
+        self, shared: Arrays, reading: Any, snapshots: tuple[int, int] | None, part: int, parts: int
     ) -> npt.NDArray[np.float64]:
         """Makes a share of the weights whole, and means of sums of them.
 
@@ -66,11 +66,11 @@ class Averages(Outcome):
             members, copies = (shared[n].reshape(-1, self._size) for n in ("members", "copies"))
             members[:, begin:end] = copies[:, begin:end]
             members[:, begin : min(end, self._scaled)] *= np.float32(scale)
-        if moments is None:
+        if snapshots is None:
             if scale != 1.0:
                 shared["stored"][begin : min(end, self._scaled)] *= np.float32(scale)
             return np.zeros(len(CANDIDATES))
-        early, late = moments
+        early, late = snapshots
         each = 1.0 / (early + max(late, 1))
         factors = float(late), each if early else 0.0, each
         share = view(Span, begin, end)
@@ -126,13 +126,13 @@ class RunAverages(Averages):
         return super().shared() | {"mean": (self._size, np.float32), "taken": (1, np.int64)}
 
     def finish(
-        self, shared: Arrays, reading: Any, moments: tuple[int, int] | None, part: int, parts: int
+        self, shared: Arrays, reading: Any, snapshots: tuple[int, int] | None, part: int, parts: int
     ) -> npt.NDArray[np.float64]:
         """Adds the snapshots of an epoch to the mean; returns a share of their number."""
-        found = super().finish(shared, reading, moments, part, parts)
-        if moments is None:
+        found = super().finish(shared, reading, snapshots, part, parts)
+        if snapshots is None:
             return found
-        taken = moments[0] + max(1, moments[1])  # without late ones, one of the present weights
+        taken = snapshots[0] + max(1, snapshots[1])  # without late ones, one of the present weights
         factor = np.float32(taken / (int(shared["taken"][0]) + taken))
         mine = slice(*share_of(self._size, parts, part))
         with np.errstate(all="ignore"):  # where weights overflow, which the coordinator tells

@@ -135,7 +135,7 @@ class Reading(Outcome):
         return [finish, count]
 
     def finish(
-        self, shared: Arrays, reading: Any, moments: tuple[int, int] | None, part: int, parts: int
+        self, shared: Arrays, reading: Any, snapshots: tuple[int, int] | None, part: int, parts: int
     ) -> npt.NDArray[np.float64]:
         """Computes a share of the weights from what is stored."""
         span = view(Span, *share_of(self._size, parts, part))

@@ -258,10 +258,10 @@ class LinearProblem(RowProblem):
         return self._solver.factor(epoch)
 
     def finish(
-        self, shared: Arrays, now: Now, moments: tuple[int, int] | None, part: int, parts: int
+        self, shared: Arrays, now: Now, snapshots: tuple[int, int] | None, part: int, parts: int
     ) -> npt.NDArray[np.float64]:
         """Makes a share of the weights whole, and means of sums over snapshots."""
-        return self._outcome.finish(shared, self._solver.reading(now), moments, part, parts)
+        return self._outcome.finish(shared, self._solver.reading(now), snapshots, part, parts)
 
     @property
     def finishes_together(self) -> bool:

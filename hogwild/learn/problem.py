@@ -136,11 +136,11 @@ class Problem(ABC):
         return 1.0
 
     def finish(
-        self, shared: Arrays, now: Now, moments: tuple[int, int] | None, part: int, parts: int
+        self, shared: Arrays, now: Now, snapshots: tuple[int, int] | None, part: int, parts: int
     ) -> npt.NDArray[np.float64]:
         """Multiplies a share of the stored weights by their scale, and divides sums over snapshots.
 
-        `moments`: the numbers of early and of late snapshots. Results are added up for `choose`.
+        `snapshots`: the numbers of early and of late snapshots. Results are added up for `choose`.
         """
         return np.zeros(0)
 

@@ -50,7 +50,7 @@ class Outcome(ABC):
 
     @abstractmethod
     def finish(
-        self, shared: Arrays, reading: Any, moments: tuple[int, int] | None, part: int, parts: int
+        self, shared: Arrays, reading: Any, snapshots: tuple[int, int] | None, part: int, parts: int
     ) -> npt.NDArray[np.float64]:
         """Computes a share of the weights; the results are added up over the parts for `choose`.
 

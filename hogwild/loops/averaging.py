@@ -76,7 +76,7 @@ class MixedWorker(RowWorker):
         """Adds the weights to the sum over this epoch's snapshots."""
         own = {"stored": self._weights, "tail": self._mine("sums")}
         self._problem.add_snapshot(own, late=True, first=False, scale=self._scale)
-        self._control.add_moments(0, 1)
+        self._control.add_snapshots(0, 1)
 
     def _mine(self, name: str) -> Any:
         return self._shared[name].reshape(self._control.workers, -1)[self._rank]

@@ -274,7 +274,7 @@ class CombineWorker(RowWorker):
                 sums[which][listed] = copy.weights[listed] - copy.frequent_others
             sums[which] *= np.float32(share * EVEN / max(1, count))
         if self._rank == 0:
-            self._control.add_moments(int(LATE * EVEN), int((1 - LATE) * EVEN))
+            self._control.add_snapshots(int(LATE * EVEN), int((1 - LATE) * EVEN))
 
     def _bring_together(self, snapshots: bool) -> None:
         """Makes the shared weights whole: each worker adds up its share of them."""

@@ -80,7 +80,7 @@ class HeadsWorker(RowWorker):
         if not reported:
             self._say(place)
         if self._rank == 0:
-            self._control.add_moments(*taken)
+            self._control.add_snapshots(*taken)
         return total
 
     def _say(self, place: int) -> None:

@@ -312,7 +312,7 @@ class OrderedWorker(Worker):
             for name, sums in zip(SUMS, self._shared["sums"].reshape(2, -1), strict=True):
                 self._shared[name][mine] = sums[mine]
             if self._rank == 0:
-                self._control.add_moments(int(self._state[EARLY]), int(self._state[AFTER]))
+                self._control.add_snapshots(int(self._state[EARLY]), int(self._state[AFTER]))
 
 
 class MinibatchWorker(OrderedWorker):

@@ -216,14 +216,14 @@ class RowWorker(Worker):
         """Adds the weights to a mean where all workers together have come to another snapshot."""
         if self._snapshots.gap:
             early, late = np.diff([self._taken_until(place) for place in (begin, end)], axis=0)[0]
-            self._control.add_moments(int(early), int(late))
+            self._control.add_snapshots(int(early), int(late))
             return
         units, snapshots = self._problem.units, self._problem.snapshots
         steps = int(units * share.begin) + self._control.steps()
         late = steps > LATE * units
-        with self._control.moment(steps * snapshots // units, late) as mine:
+        with self._control.snapshot(steps * snapshots // units, late) as mine:
             if mine:
-                first = self._control.moments()[late] == 0
+                first = self._control.snapshots()[late] == 0
                 scale = self._problem.step.scale(plan, self._clock(share).done)
                 self._problem.add_snapshot(self._shared, late, first, scale)
 

@@ -88,11 +88,11 @@ class Worker(ABC):
         return np.array([self._problem.evaluate(self._shared, data, part) for part in parts])
 
     def finish(
-        self, now: Now, moments: tuple[int, int] | None, parts: int
+        self, now: Now, snapshots: tuple[int, int] | None, parts: int
     ) -> list[npt.NDArray[np.float64]]:
         """Makes some parts of the weights whole; the result of each part, in their order."""
         mine = range(*share_of(parts, self._control.workers, self._rank))
-        return [self._problem.finish(self._shared, now, moments, k, parts) for k in mine]
+        return [self._problem.finish(self._shared, now, snapshots, k, parts) for k in mine]
 
     def stage(self, stage: str) -> None:
         """Does this worker's part of a stage of the preparation."""

@@ -34,7 +34,7 @@ class Control:
         self._stop = arrays["stop"]
         self._steps = arrays["steps"]
         self._at_work = arrays["at_work"]
-        self._moments = arrays["moments"]
+        self._snapshots = arrays["snapshots"]
         self._claimed = arrays["claimed"]
         self._taken = arrays["tasks_taken"]
         self._finished = arrays["tasks_finished"]
@@ -51,7 +51,7 @@ class Control:
         one = (SLOT, np.int64)
         return {
             "stop": one,
-            "moments": one,
+            "snapshots": one,
             "claimed": one,
             "steps": slots,
             "at_work": slots,
@@ -91,35 +91,35 @@ class Control:
         """How many workers have not called `finish`."""
         return int(self._at_work.sum())
 
-    def moments(self) -> tuple[int, int]:
-        """How many moments of this epoch were taken early, and late."""
-        return int(self._moments[1]), int(self._moments[2])
+    def snapshots(self) -> tuple[int, int]:
+        """How many snapshots of this epoch were taken early, and late."""
+        return int(self._snapshots[1]), int(self._snapshots[2])
 
-    def forget_moments(self) -> None:
+    def forget_snapshots(self) -> None:
         """An epoch begins."""
-        self._moments[:] = 0
+        self._snapshots[:] = 0
 
     @contextmanager
-    def moment(self, number: int, late: bool) -> Iterator[bool]:
-        """Whether the moment is the caller's to take: it has not been taken, and nobody is at it.
+    def snapshot(self, number: int, late: bool) -> Iterator[bool]:
+        """Whether the snapshot is the caller's to take: it has not been taken, and nobody is at it.
 
         Within it, no other worker takes one.
         """
-        if number <= self._moments[0] or (
+        if number <= self._snapshots[0] or (
             self.workers > 1 and claim_one(self._claimed, 0, 1, 0) < 0
         ):
             yield False
             return
-        mine = number > self._moments[0]
+        mine = number > self._snapshots[0]
         if mine:
-            self._moments[0] = number
+            self._snapshots[0] = number
         yield mine
-        self._moments[1 + late] += mine
+        self._snapshots[1 + late] += mine
         self._claimed[0] = 0
 
-    def add_moments(self, early: int, late: int) -> None:
+    def add_snapshots(self, early: int, late: int) -> None:
         for which, count in enumerate((early, late), start=1):
-            add(self._moments, which, count)
+            add(self._snapshots, which, count)
 
     @property
     def words(self) -> tuple[Any, Any, Any]:

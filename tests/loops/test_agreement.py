@@ -122,9 +122,9 @@ def one_after_the_other(rows, workers, config):
     for rank in range(workers):
         work(rank, "learn", (share,))
     now = Now(control.steps(), 0, config.eta0)
-    moments = control.moments() if problem.snapshots else None
-    found = problem.finish(shared, now, moments, 0, 1)
-    if moments:
+    snapshots = control.snapshots() if problem.snapshots else None
+    found = problem.finish(shared, now, snapshots, 0, 1)
+    if snapshots:
         problem.choose(shared, found, True, 1)
     return [shared[name][:-1] for name in CANDIDATES if name in shared], control.steps()
 
