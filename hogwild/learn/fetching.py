@@ -18,7 +18,7 @@ from hogwild.kernels.compile import cache_folder
 from hogwild.machine import cpu_name
 
 DISTANCES = (320, 0, 160, 640)  # in non-zeros; the first where nothing is measured
-ROUNDS = 3  # in which all distances are tried in turn
+ROUNDS = 8  # in which all distances are tried in turn
 PROBED = 150_000  # non-zeros that are visited in a try
 SMALLEST = 1 << 20  # bytes; smaller data lies in a core's own cache and is not fetched
 FILE = "fetch-distances.json"
