@@ -215,8 +215,8 @@ class RowWorker(Worker):
     def _add_snapshot(self, share: Share, plan: Any, begin: int, end: int) -> None:
         """Adds the weights to a mean where all workers together have come to another snapshot."""
         if self._snapshots.gap:
-            early, late = np.diff([self._taken_until(place) for place in (begin, end)], axis=0)[0]
-            self._control.add_snapshots(int(early), int(late))
+            before, after = self._taken_until(begin), self._taken_until(end)
+            self._control.add_snapshots(after[0] - before[0], after[1] - before[1])
             return
         units, snapshots = self._problem.units, self._problem.snapshots
         steps = int(units * share.begin) + self._control.steps()
