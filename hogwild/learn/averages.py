@@ -18,7 +18,7 @@ from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.threads import share_of
 
 MOST_SNAPSHOTS = 64  # of an epoch, that means of the weights are taken over
-COST = 0.25  # weights added to a mean, per non-zero of one head visited: some 3 % of the time
+COST = 0.2  # weights added to a mean, per non-zero of one head visited: some 3 % of the time
 CANDIDATES = ("stored", "tail", "whole")
 WORDS = ("last", "tail mean", "whole mean")  # the same, for people
 
