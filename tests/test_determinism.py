@@ -167,7 +167,7 @@ def test_a_run_of_one_worker_is_what_the_reference_does(schedule, epochs, taken,
 def test_another_candidate_is_taken_where_it_is_better_beyond_doubt(
     loss, eta0, epochs, monkeypatch
 ):
-    """By two standard errors of the gain. There are so few rows that all of them are looked at.
+    """By an error or two of the gain (`epochs`). There are so few rows that all are looked at.
 
     Candidates are compared at the rate given, also where it is too large for one of them.
     """
@@ -187,7 +187,7 @@ def test_another_candidate_is_taken_where_it_is_better_beyond_doubt(
     gains = {default: 0.0}
     for other in losses.keys() - gains.keys():
         gain = losses[default] - losses[other]
-        doubt = (0 if epochs == 1 else 2) * np.std(gain) / np.sqrt(len(y))
+        doubt = epochs * np.std(gain) / np.sqrt(len(y))
         gains[other] = np.mean(gain) + penalties[default] - penalties[other] - doubt
     assert len(gains) == len(CANDIDATES)
     assert gains[taken] >= max(gains.values()) - 1e-6  # rounding

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from hogwild.kernels.compile import inline, kernel
+from hogwild.kernels.compile import always_inline, inline, kernel
 from hogwild.kernels.primitives import U, readonly
 from hogwild.kernels.views import FLOATS, ORDER, UINT, Floats, Span, register, type_of
 
@@ -74,7 +74,7 @@ register(Tiers, ORDER, readonly(types.uint64), DOUBLES_IN, DOUBLES_IN)
 register(Place, UINT, UINT)
 
 
-@inline
+@always_inline
 def exchange_frequent(copy, slots, columns, width, place, begin, end):
     """Exchanges the changes of the frequent columns number begin, ..., end - 1."""
     stride = slots.size // place.workers

@@ -91,8 +91,8 @@ class Averages(Outcome):
         be best.
         """
         default = CANDIDATES.index("tail" if first else "whole")
-        # In the first epoch they differ by much, and nothing is known of which is better
-        doubt = 0.0 if first else DOUBT
+        # In the first epoch they differ by much, and less is known of which is better
+        doubt = DOUBT / 2 if first else DOUBT
         candidates: Sequence[Candidate] = [
             (shared[name], float(square)) for name, square in zip(CANDIDATES, squares, strict=True)
         ]

@@ -17,7 +17,7 @@ from hogwild.learn.penalties import Penalty
 from hogwild.threads import in_shares, side_by_side
 
 NONZEROS = 1_000_000  # about, in the sample
-COMPARED = 16  # one in so many of all rows, at most, is in the sample that weights are compared on
+COMPARED = 8  # one in so many of all rows, at most, is in the sample that weights are compared on
 LEAST_COMPARED = 1000  # rows, where there are as many
 TRIED = 8000  # rows, at most, to try rates on
 DOUBT = 2.0  # standard errors that a gain on the sample must be to be believed
