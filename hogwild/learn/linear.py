@@ -51,7 +51,7 @@ LENGTHS, MOST_ROWS, MOST_LINES = 1_000, 0.85, 16
 # of a core where others write to the same weights. Fewer are at hand without being asked for
 NEAR_NONZEROS = 64
 CACHED, CACHED_BY_ONE = 1 << 21, 1 << 18
-CACHED_OF_MANY = 1 << 19  # the same of several heads: whole cache lines of each column
+CACHED_OF_MANY = 1 << 23  # the same of several heads: whole cache lines of each column
 TINY = 1e-12  # a rate, where a loop is only timed
 
 
