@@ -148,10 +148,10 @@ def test_a_run_of_one_worker_is_what_the_reference_does(schedule, epochs, taken,
         options["beta"] = 0.5
     result = hogwild.train(rows, workers=1, tol=0, seed=9, **options)
     problem = LinearProblem(rows, None, hogwild.Config())
-    assert problem.snapshots == 64  # so many that the means are other things than the last weights
+    assert problem.snapshots > 50  # so many that the means are other things than the last weights
     orders = [order_of(epoch, 9, len(y)) for epoch in range(1, epochs + 1)]
     plan = reference.Plan("logistic", schedule, 0.02, 0.05, problem.intercept_share)
-    expected = reference.train(X, y, orders, plan, 64, options.get("beta", 1.0))
+    expected = reference.train(X, y, orders, plan, problem.snapshots, options.get("beta", 1.0))
     w, b = expected[result.trace[-1]["weights"]]
     np.testing.assert_allclose(result.model.weights, w, 1e-4, 1e-6)
     assert result.model.intercept == pytest.approx(b, rel=1e-4)
