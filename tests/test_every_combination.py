@@ -42,13 +42,14 @@ def refused(loss, target, penalty, strategy):
 EVERY = [
     (loss, target, penalty, strategy)
     for loss, target, penalty, strategy in product(LOSSES, TARGETS, PENALTIES, ROWS)
-    if (loss, target) != ("cross_entropy", SIGNS)  # to which two classes are as good as three
+    # To softmax two classes are as good as three
+    if LOSSES[loss].kinds != (CLASSES,) or target != SIGNS
 ]
 ALLOWED = [case for case in EVERY if refused(*case) is None]
 
 
 def options_of(loss, target, penalty, strategy):
-    couples = loss == "cross_entropy" and target in (CLASSES, LABELS)
+    couples = LOSSES[loss].kinds == (CLASSES,) and target in (CLASSES, LABELS)
     task = "softmax" if couples else TARGETS[target]
     l2, l1 = PENALTIES[penalty]
     # That of strata is a mean over its parts after every epoch, and comes to its optimum slowly
