@@ -55,6 +55,8 @@ def options_of(loss, target, penalty, strategy):
     # That of strata is a mean over its parts after every epoch, and comes to its optimum slowly
     intercept = strategy != "strata"
     given = {"task": task, "loss": loss, "strategy": strategy, "intercept": intercept}
+    if loss == "perceptron" and not l1:  # at a constant rate, as by default, it minimizes nothing
+        given |= {"schedule": "inverse", "eta0": 0.1, "average": False}
     return given | {"l2": l2, "l1": l1}
 
 
