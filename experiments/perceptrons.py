@@ -33,7 +33,7 @@ GENERATED = ("rcv1", "dense")  # many columns and few; a label in sixteen is wro
 WORKERS = (2, 4, 8)
 SHOWN = (1, 2, 3, 5, 10, 20, 50, 100)  # epochs after which the error is shown
 SEEDS = 5  # whose errors the mean is of
-TESTED = 5  # one in so many rows is tested on
+TESTED = 5  # a fifth of the rows are test rows
 MERGED = [(strategy, merge) for strategy in ("averaged", "mixed") for merge in ("mean", "vote")]
 
 

@@ -104,7 +104,7 @@ def indicators(rows: Rows, heads: int) -> Any:
 
 
 def one_by_one(train: Rows, test: Rows, heads: int, options: Row) -> Any:
-    """For some classes, each learned by itself, whether each test row has them."""
+    """Trains some classes one by one. Returns which of the test rows belong to each."""
     Y = indicators(train, int(train.y.numbers.max()) + 1)
     found = [
         hogwild.train(train.labelled(Y[:, head]), **options).model.decision_function(test) > 0

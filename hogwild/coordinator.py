@@ -133,7 +133,7 @@ class Run:
         self._eta0 = 0.0
         self._best = np.inf  # objective of an epoch so far
         self.interrupt = Interrupt()
-        self._epoch = self._first_epoch = start.epochs if start else 0  # begun since then
+        self._epoch = start.epochs if start else 0  # begun since then
 
     def prepare(self) -> None:
         """Does what comes before there are workers. Ctrl-C ends it at once."""

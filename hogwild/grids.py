@@ -18,7 +18,7 @@ Options = dict[str, Any]
 
 
 def logspace(start: float, end: float, count: int) -> list[float]:
-    """So many values from `start` to `end`, each the same factor from the next.
+    """`count` values from `start` to `end`, each the same factor from the next.
 
     >>> logspace(1e-4, 1e-2, 3)
     [0.0001, 0.001, 0.01]

@@ -41,7 +41,7 @@ def held_out(
 def folds(
     size: int, count: int, seed: int, y: npt.NDArray[Any] | None = None, name: str = "the data"
 ) -> tuple[list[Split], list[str]]:
-    """So many folds, each held out of its own training; and what is to be said about them.
+    """The folds, each held out of its own training, and notes about them.
 
     Raises:
         OptionError: fewer than two folds, or more than rows.

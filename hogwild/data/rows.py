@@ -243,7 +243,7 @@ class Rows:
         return rows
 
     def first_values(self, most: int) -> npt.NDArray[np.float32]:
-        """So many values, of the first rows; fewer where there are no more."""
+        """The first `most` values, or all if there are fewer."""
         if not self.is_part:
             return self.values[:most]
         before = np.cumsum(self.ends - self.begins)

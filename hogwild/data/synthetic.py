@@ -104,7 +104,7 @@ def rcv1_classes(
     Each class has weights on a twentieth of the columns, and a row's score for it has a mean of 0
     and a standard deviation of 1, about; `noise` is that of what is added to it. The class of a row
     is the one with the highest sum. With `labels_per_row` a row has every label whose sum is high
-    enough: so many labels, on average.
+    enough, and that many labels on average.
 
     Returns:
         The rows, and the planted weights, classes x columns. (The mean score is left out of them.)

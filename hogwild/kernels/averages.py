@@ -16,11 +16,17 @@ def add_times(weights, factor, keep, sums):
         sums[k] = before + factor * weights[k]
 
 
-@kernel(types.void(readonly(types.float32), types.float32, types.float32, UINT, FLOATS))
-def add_scaled(weights, scale, keep, scaled, sums):
+@inline
+def add_whole(weights, scale, keep, scaled, sums):
     """sums <- keep * sums + scale * weights; beyond the first `scaled` of them, scale is 1."""
     add_times(weights[:scaled], scale, keep, sums[:scaled])
     add_times(weights[scaled:], np.float32(1), keep, sums[scaled:])
+
+
+@kernel(types.void(readonly(types.float32), types.float32, types.float32, UINT, FLOATS))
+def add_scaled(weights, scale, keep, scaled, sums):
+    """The same, from Python."""
+    add_whole(weights, scale, keep, scaled, sums)
 
 
 @kernel(types.void(FLOATS, types.float32, types.float32, type_of(Shape), UINT, FLOATS))

@@ -49,7 +49,7 @@ def add_to_columns(rows, row, factor, weights):
 
 @inline
 def fetch_row(columns, values, begin, lines):
-    """Asks for so many cache lines of a row and maybe of the next ones.
+    """Asks for a number of cache lines: those of a row, and maybe some of the next ones.
 
     As many for each row: where rows differ in length, the processor would mispredict the end of a
     loop that goes as far as the row.
@@ -61,9 +61,9 @@ def fetch_row(columns, values, begin, lines):
 
 @inline
 def fetch_ahead(rows, order, i, fetching, targets):
-    """Asks for the row that comes so many places after order[i], and for the bounds of a later one.
+    """Asks for the row that comes `fetching.ahead` places after order[i], and for later bounds.
 
-    There are so many numbers in `targets` for each row.
+    `targets` is how many numbers `rows.targets` has for each row.
     """
     last = U(order.size) - U(1)
     prefetch(rows.begins, U(order[min(i + U(2) * fetching.ahead, last)]))

@@ -77,8 +77,8 @@ class Shape(NamedTuple):
 class Fetching(NamedTuple):
     """How many rows ahead rows are fetched into the cache, and how many rows ahead their weights.
 
-    Of each row at least so many cache `lines` are fetched: where rows differ in length, the
-    processor would mispredict the end of a loop. 0: no fetching.
+    0: no fetching. Of each row the first few cache `lines` are fetched, the same number whatever
+    its length: the processor would mispredict the end of a loop.
     """
 
     ahead: int
@@ -187,3 +187,6 @@ def _frozen(array: Any) -> Any:
     frozen = array.view()
     frozen.flags.writeable = False
     return frozen
+
+
+NO_FETCHING: Fetching = view(Fetching, 0, 0, 0)

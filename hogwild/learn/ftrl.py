@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.kernels.compile import Kernel
-from hogwild.kernels.views import Clock, Fetching, RowView, Span, Stored, task_of, view
+from hogwild.kernels.views import NO_FETCHING, Clock, RowView, Span, Stored, task_of, view
 from hogwild.learn.losses import LOSSES
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.problem import Now
 from hogwild.learn.sample import Sample
-from hogwild.learn.sgd import FETCHED
 from hogwild.learn.solver import Outcome, Solver
 from hogwild.learn.trials import Room, first_rate, power_of_two
 from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
@@ -102,11 +101,9 @@ class Ftrl(Solver):
         _note_rareness(rows, size, sums)
         bias, plan = np.zeros(WIDTH, np.float32), self.plan(0.0, rate)
         stored = view(Stored, sums, sums, bias, bias, sums[:0])
-        fetching, shape = (
-            view(Fetching, FETCHED, 0, 0),
-            self._traits.heads.shape(self._traits.data.weighted),
-        )
-        task = task_of(rows, order, self._traits.heads.scratch(WIDTH), shape, plan, fetching)
+        heads = self._traits.heads
+        shape, own = heads.shape(self._traits.data.weighted), heads.scratch(WIDTH)
+        task = task_of(rows, order, own, shape, plan, NO_FETCHING)
         shared_loop(self.step)(task, view(Span, 0, size), stored, view(Clock, 0, 1), NO_SNAPSHOTS)
         finish(sums, self.plan(size, rate), view(Span, 0, len(weights)), weights)
         return [weights]

@@ -227,8 +227,8 @@ class LinearProblem(RowProblem):
         self._start = _given_state(start) if start else {}
         if self._start and ("weights" in self._start) != ("weights" in self._outcome.kept):
             raise OptionError("l1: what to go on from has another kind of penalty; both or none")
-        for name in filter(self._start.__contains__, self._outcome.kept):
-            array = self._start[name]
+        for name in self._outcome.kept:
+            array = self._start.get(name, shared[name])
             if len(array) != len(shared[name]):
                 needed, given = (len(some) // self.width - 1 for some in (shared["stored"], array))
                 raise DataError(
@@ -280,7 +280,7 @@ class LinearProblem(RowProblem):
         Where workers vote, those of each, too.
         """
         found = {"weights": shared[self._outcome.name(shared)]}
-        return found | {name: shared[name] for name in ("members",) if name in shared}
+        return found | {"members": shared["members"]} if self.votes else found
 
     def goes_on_from(self, shared: Arrays) -> Arrays:
         """What is stored, and not a mean of it."""
@@ -487,7 +487,7 @@ class LinearProblem(RowProblem):
         weights, rows = self.learned(shared)["weights"], self._sets[data]
         span = view(Span, part * self.chunk, min((part + 1) * self.chunk, len(rows)))
         found = self.heads.evaluate(rows.view, rows.weighted, span, weights, self._parameter)
-        if "members" in shared:
+        if self.votes:
             members = shared["members"].reshape(-1, self.size)
             found[1] = rows.errors(lambda some: votes(some, members), span)
         return found

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
-from hogwild.kernels.views import Fetching, RowView, Stored, task_of, view
+from hogwild.kernels.views import NO_FETCHING, RowView, Stored, task_of, view
 from hogwild.learn.averages import Averages, RunAverages
 from hogwild.learn.problem import Now
 from hogwild.learn.sample import Sample
@@ -18,7 +18,6 @@ from hogwild.steps.sgd import Plan
 from hogwild.steps.step import Step
 
 PIECES = 16  # of a trial; weights are averaged over the ends of the later half
-FETCHED = 8  # rows ahead, in a trial
 STEADY = 0.25  # share of the weights that the penalty may take until workers synchronize again
 
 
@@ -82,8 +81,7 @@ class Sgd(Solver):
         weights, mean = room.zeros(heads.width, heads.width)
         intercept = np.zeros(heads.width, np.float32)
         stored = view(Stored, weights, weights, intercept, intercept, weights[:0])
-        fetching = view(Fetching, FETCHED, 0, 0)
         shape, plan = heads.shape(weighted), self.plan(0.0, rate)
-        task = task_of(rows, order, heads.scratch(), shape, plan, fetching)
+        task = task_of(rows, order, heads.scratch(), shape, plan, NO_FETCHING)
         trial_loop(self.step)(task, stored, PIECES, mean)
         return [weights, mean]

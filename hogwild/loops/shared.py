@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hogwild.kernels.averages import add_times
+from hogwild.kernels.averages import add_whole
 from hogwild.kernels.compile import Kernel, inline
 from hogwild.kernels.primitives import U
 from hogwild.kernels.views import (
@@ -106,10 +106,8 @@ def shared_loop(step: Step) -> Kernel:
                 is_late = end > late_from
                 is_first = end - gap <= late_from if is_late else end == gap
                 sums = late if is_late else early
-                keep, scaled = np.float32(0 if is_first else 1), U(sums.size) - width
-                scale = np.float32(scale_of(task.plan, done))
-                add_times(stored.read[:scaled], scale, keep, sums[:scaled])
-                add_times(stored.read[scaled:], np.float32(1), keep, sums[scaled:])
+                scale, keep = np.float32(scale_of(task.plan, done)), np.float32(not is_first)
+                add_whole(stored.read, scale, keep, U(sums.size) - width, sums)
             begin = end
         return total
 
@@ -137,6 +135,7 @@ class RowWorker(Worker):
 
     _problem: RowProblem
     kernel = staticmethod(shared_loop)
+    writes_alone = False  # whatever the number of workers
 
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
         super().__init__(problem, shared, control, rank)
@@ -144,7 +143,6 @@ class RowWorker(Worker):
         self._order = np.empty(end - self._first, np.uint32)
         self._stored = self._view(shared["stored"])
         self._snapshots = NO_SNAPSHOTS
-        self._is_only_one = control.workers == 1  # who writes
 
     @classmethod
     def kernels(cls, problem: RowProblem) -> list[Kernel]:
@@ -230,7 +228,8 @@ class RowWorker(Worker):
     def _in_kernel(self) -> Snapshots:
         """The snapshots that the kernel takes; where others write too, they come between pieces."""
         count, size = self._problem.snapshots, len(self._order)
-        if not count or not self._is_only_one or self.kernel is not shared_loop:
+        is_only_one = self.writes_alone or self._control.workers == 1
+        if not count or not is_only_one or self.kernel is not shared_loop:
             return NO_SNAPSHOTS
         early, late = self._shared["whole"], self._shared["tail"]
         made: Snapshots = view(Snapshots, early, late, max(1, size // count), int(LATE * size))
@@ -246,9 +245,7 @@ class RowWorker(Worker):
 class LoneWorker(RowWorker):
     """Goes through all rows, while the others have nothing to do."""
 
-    def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
-        super().__init__(problem, shared, control, rank)
-        self._is_only_one = True
+    writes_alone = True
 
     def _share(self) -> tuple[int, int]:
         return 0, self._problem.units
