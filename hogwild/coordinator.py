@@ -137,7 +137,8 @@ class Run:
 
     def prepare(self) -> None:
         """Does what comes before there are workers. Ctrl-C ends it at once."""
-        self.problem.check_memory(size_of(self._wanted()), available_memory())
+        own = self._kind.own_memory(self.problem, self.workers)
+        self.problem.check_memory(size_of(self._wanted()), own, available_memory())
         self.problem.prepare()
         ready(*self._kind.kernels(self.problem))
         self._clock.start()

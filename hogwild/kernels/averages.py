@@ -5,7 +5,7 @@ from numba import types
 
 from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.primitives import U, readonly
-from hogwild.kernels.views import FLOATS, UINT, Shape, Span, type_of
+from hogwild.kernels.views import FLOATS, UINT, Span, type_of
 
 
 @inline
@@ -27,15 +27,6 @@ def add_whole(weights, scale, keep, scaled, sums):
 def add_scaled(weights, scale, keep, scaled, sums):
     """The same, from Python."""
     add_whole(weights, scale, keep, scaled, sums)
-
-
-@kernel(types.void(FLOATS, types.float32, types.float32, type_of(Shape), UINT, FLOATS))
-def add_groups(weights, scale, keep, shape, columns, sums):
-    """The same for some heads of each column; intercepts come after the last column."""
-    for column in range(U(0), columns + U(1)):
-        factor = scale if column < columns else np.float32(1)
-        begin, end = shape.width * column + shape.first, shape.width * column + shape.end
-        add_times(weights[begin:end], factor, keep, sums[begin:end])
 
 
 @kernel(

@@ -65,7 +65,8 @@ class Own(NamedTuple):
 class Shape(NamedTuple):
     """How many numbers are stored for a column; those from `first` to `end` are learned.
 
-    `targets` is how many numbers the rows' targets have for each row.
+    The number of a head is at `width` x column + head. An array of some heads therefore begins with
+    `first` unused numbers. `targets` is how many numbers the rows' targets have for each row.
     """
 
     width: int

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hogwild.kernels import averages as kernels
 from hogwild.kernels.compile import Kernel
-from hogwild.kernels.views import Shape, Span, view
+from hogwild.kernels.views import Span, view
 from hogwild.learn.sample import DOUBT, Candidate, Point, Sample
 from hogwild.learn.solver import Outcome
 from hogwild.parallel.memory import Arrays, Wanted
@@ -41,15 +41,11 @@ class Averages(Outcome):
         """All that will be called."""
         return [kernels.add_scaled, kernels.finish] if self.snapshots else []
 
-    def add(
-        self, shared: Arrays, late: bool, first: bool, scale: float, some: Shape | None = None
-    ) -> None:
+    def add(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
         """Adds the weights, or those of some heads, made whole, to a sum; the first begins it."""
         sums, keep = shared["tail" if late else "whole"], 0.0 if first else 1.0
-        if some is None:
-            kernels.add_scaled(shared["stored"], scale, keep, self._scaled, sums)
-        else:
-            kernels.add_groups(shared["stored"], scale, keep, some, self._columns, sums)
+        scaled = len(sums) // (self._columns + 1) * self._columns
+        kernels.add_scaled(shared["stored"], scale, keep, scaled, sums)
 
     def finish(
         self, shared: Arrays, reading: Any, snapshots: tuple[int, int] | None, part: int, parts: int

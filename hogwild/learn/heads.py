@@ -77,12 +77,13 @@ class Heads:
         return sgd(self.loss, schedule, weighted)
 
     def shape(self, weighted: bool, groups: tuple[int, int] | None = None) -> Shape:
-        """The shape that kernels take, of all heads or of some groups."""
-        lanes = 0, self.count
+        """The shape that kernels take: of all heads, or of some groups in an array of their own."""
+        lanes, width = (0, self.count), self.width
         if groups is not None and self.groups > 1:
             lanes = groups[0] * LINE, min(groups[1] * LINE, self.count)
+            width = LINE * (groups[1] - groups[0])
         words = -(-self.known // int(WORD)) if self.kind == LABELS else 1  # without the weight
-        shape: Shape = view(Shape, self.width, *lanes, words + weighted)
+        shape: Shape = view(Shape, width, *lanes, words + weighted)
         return shape
 
     def scratch(self, width: int | None = None) -> Own:

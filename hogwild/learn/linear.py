@@ -176,9 +176,9 @@ class LinearProblem(RowProblem):
         members = (self.config.workers or usable_cores()) if self.votes else 1
         return 4 * self.columns * self.heads.count * members
 
-    def check_memory(self, shared: int, available: int) -> None:
+    def check_memory(self, shared: int, own: int, available: int) -> None:
         """Refuses to begin where the weights of all heads, with all copies, do not fit."""
-        needed = 2 * shared  # what is kept and returned takes as much again
+        needed = 2 * shared + own  # what is kept and returned takes as much again
         if self.heads.width > 1 and needed > available:
             weights, count = 4 * self.size / 1e9, self.heads.count
             raise DataError(
@@ -466,17 +466,9 @@ class LinearProblem(RowProblem):
         """The columns that some rows hold, the most frequent first."""
         return frequency(self._given)
 
-    def add_snapshot(
-        self,
-        shared: Arrays,
-        late: bool,
-        first: bool,
-        scale: float,
-        groups: tuple[int, int] | None = None,
-    ) -> None:
-        """Adds the weights as they are, or some groups, made whole, to a sum."""
-        some = None if groups is None else self.heads.shape(self._weighted, groups)
-        self._outcome.add(shared, late, first, scale, some)
+    def add_snapshot(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
+        """Adds the weights, or those of some heads, made whole, to a sum; the first begins it."""
+        self._outcome.add(shared, late, first, scale)
 
     def parts(self, data: str) -> int:
         """In how many parts rows are evaluated."""

@@ -97,8 +97,11 @@ class Problem(ABC):
         """The work of an epoch, in non-zeros of a linear model that take as long."""
         return self.work
 
-    def check_memory(self, shared: int, available: int) -> None:
-        """Raises an error where `shared` bytes of arrays, and copies to keep, do not fit."""
+    def check_memory(self, shared: int, own: int, available: int) -> None:
+        """Raises an error where memory does not suffice.
+
+        `shared` bytes of arrays, of which copies are kept, and `own` bytes of the workers.
+        """
 
     @abstractmethod
     def shared(self) -> dict[str, tuple[int, Any]]:
@@ -288,15 +291,8 @@ class RowProblem(Problem):
     def shuffle(self, order: Order, first: int, seed: int) -> None:
         """Fills `order` with the units from `first` on, in a random order."""
 
-    def add_snapshot(
-        self,
-        shared: Arrays,
-        late: bool,
-        first: bool,
-        scale: float,
-        groups: tuple[int, int] | None = None,
-    ) -> None:
-        """Adds the weights, or some groups of them, to a sum; the first snapshot begins it."""
+    def add_snapshot(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
+        """Adds the weights, or those of some heads, made whole, to a sum; the first begins it."""
 
 
 class BlockProblem(Problem):

@@ -8,7 +8,6 @@ import numpy.typing as npt
 
 from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
-from hogwild.kernels.views import Shape
 from hogwild.learn.heads import Heads
 from hogwild.learn.problem import Now
 from hogwild.learn.sample import Sample
@@ -57,9 +56,7 @@ class Outcome(ABC):
         `reading`: the result of the solver's method of this name.
         """
 
-    def add(
-        self, shared: Arrays, late: bool, first: bool, scale: float, some: Shape | None = None
-    ) -> None:
+    def add(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
         """Adds what is stored, or the part of some heads, to a sum over snapshots."""
 
     def choose(

@@ -85,7 +85,7 @@ def _strategy(problem: Problem, config: Config, workers: int) -> tuple[str, str,
 def _of_groups(problem: RowProblem) -> str:
     if problem.groups == 1:
         return "the weights cannot be learned in parts"
-    return f"no class depends on another: {problem.groups} groups of them, without copies"
+    return f"no class depends on another: workers share {problem.groups} groups of them"
 
 
 def _fastest(problem: RowProblem, workers: int) -> tuple[str, str, bool]:

@@ -1,17 +1,22 @@
 """`heads`: workers share the classes, not the rows, where each class is learned independently.
 
 Every worker visits all rows in the same order, and learns the weights of some groups of heads: a
-cache line of each column. There are no copies. The result is the same for any number of workers.
+cache line of each column. The result is the same for any number of workers.
+
+Each worker learns in memory of its own, and copies its weights to the shared array at the end. In
+the shared array, the groups of a column are adjacent: the processor reads ahead over the end of a
+worker's group into lines that another worker writes.
 """
+
+from itertools import compress
+from typing import Any
 
 import numpy as np
 
-from hogwild.kernels.averages import add_groups
-from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import Clock, Task, view
-from hogwild.learn.problem import RowProblem, Share
+from hogwild.learn.problem import SUMS, RowProblem, Share
 from hogwild.loops.shared import LATE, RowWorker
-from hogwild.parallel.memory import Arrays, Wanted
+from hogwild.parallel.memory import Arrays, Wanted, private_arrays
 from hogwild.parallel.team import SLOT, Control
 from hogwild.seeds import seed_of
 from hogwild.threads import share_of
@@ -26,15 +31,20 @@ class HeadsWorker(RowWorker):
         super().__init__(problem, shared, control, rank)
         self._team = min(control.workers, problem.groups)
         self._groups = share_of(problem.groups, self._team, rank) if rank < self._team else (0, 0)
-
-    @classmethod
-    def kernels(cls, problem: RowProblem) -> list[Kernel]:
-        return [*super().kernels(problem), *([add_groups] if problem.snapshots else [])]
+        each = problem.width // problem.groups
+        self._mine = slice(each * self._groups[0], each * self._groups[1])  # of each column
+        self._own = self._own_arrays() if 1 < self._team > rank else shared
 
     @classmethod
     def arrays(cls, problem: RowProblem, workers: int) -> Wanted:
         """The place of each worker at its end, or when it is asked to stop."""
         return {"reached": (workers * SLOT, np.int64)}
+
+    @classmethod
+    def own_memory(cls, problem: RowProblem, workers: int) -> int:
+        """Bytes of what `_own_arrays` gets in all workers, but for the few unused numbers."""
+        copies = 1 + len(SUMS) * bool(problem.snapshots)
+        return 4 * problem.size * copies if min(workers, problem.groups) > 1 else 0
 
     def _share(self) -> tuple[int, int]:
         return 0, self._problem.units
@@ -53,6 +63,34 @@ class HeadsWorker(RowWorker):
             return [(0, total)]
         return [(group, float(task.own.slopes[group])) for group in range(*self._groups)]
 
+    def _own_arrays(self) -> Arrays:
+        """Its weights, and sums of them over snapshots, in memory of its own."""
+        first, columns = self._mine.start, self._problem.columns + 1
+        size = columns * (self._mine.stop - first)
+        sums = dict.fromkeys(SUMS if self._problem.snapshots else (), (size, np.float32))
+        found = private_arrays({"stored": (first + size, np.float32)} | sums)
+        self._stored = self._view(found["stored"])  # with unused numbers before, as `Shape` says
+        return found | {"stored": found["stored"][first:]}
+
+    def _fetch(self) -> None:
+        """Copies its weights from the shared ones, which the coordinator may have changed."""
+        if self._own is not self._shared:
+            here, there = self._places("stored")
+            here[:] = there
+
+    def _hand_in(self, taken: list[int]) -> None:
+        """Copies its weights, and the sums that it began, to the shared ones."""
+        if self._own is not self._shared:
+            for name in ("stored", *compress(SUMS, taken)):
+                here, there = self._places(name)
+                there[:] = here
+
+    def _places(self, name: str) -> tuple[Any, Any]:
+        """Its part of an array, a line for each column: its own, and the shared one."""
+        columns = self._problem.columns + 1
+        own, shared = (arrays[name].reshape(columns, -1) for arrays in (self._own, self._shared))
+        return own, shared[:, self._mine]
+
     def _go(self, share: Share, task: Task, begin: int, stop: int) -> float:
         """Visits the rows at places begin, ..., stop - 1; returns the sum of their losses.
 
@@ -62,6 +100,7 @@ class HeadsWorker(RowWorker):
         gap = max(1, len(self._order) // max(1, snapshots))
         taken = [0, 0]
         total, place, reported = 0.0, begin, False
+        self._fetch()
         while place < stop:
             if not reported and not self._control.goes_on():
                 stop, reported = self._last_place(place), True
@@ -75,10 +114,11 @@ class HeadsWorker(RowWorker):
             if snapshots and place % gap == 0:
                 late = place > LATE * len(self._order)
                 scale = self._problem.step.scale(task.plan, float(share.done + place - begin))
-                self._problem.add_snapshot(self._shared, late, not taken[late], scale, self._groups)
+                self._problem.add_snapshot(self._own, late, not taken[late], scale)
                 taken[late] += 1
         if not reported:
             self._say(place)
+        self._hand_in(taken)
         if self._rank == 0:
             self._control.add_snapshots(*taken)
         return total

@@ -51,7 +51,8 @@ def going_through(step: Step, shares_intercept: bool = True) -> Any:
         begin, end = span
         width = U(fixed) if fixed else task.shape.width
         learned = (U(0), width) if fixed else (task.shape.first, task.shape.end)
-        bias = U(stored.read.size) - width
+        # An array of some heads begins with `first` unused numbers
+        bias = U(stored.read.size) - width - learned[0]
         total = 0.0
         for first in range(begin, end, BLOCK):
             if shares_intercept:

@@ -70,8 +70,8 @@ STRATEGIES: dict[str, Strategy] = {
         deterministic=True,
     ),
     "heads": Strategy(
-        "each worker learns some of the classes, from all rows, without copies: the same bytes for "
-        "any number of workers",
+        "each worker learns some of the classes, from all rows: the same bytes for any number of "
+        "workers",
         HeadsWorker,
         deterministic=True,
     ),

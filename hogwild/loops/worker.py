@@ -69,6 +69,11 @@ class Worker(ABC):
         """What workers of this kind share besides the problem's own arrays."""
         return {}
 
+    @classmethod
+    def own_memory(cls, problem: Any, workers: int) -> int:
+        """Bytes, about, that workers of this kind take besides the shared arrays."""
+        return 0
+
     @abstractmethod
     def _learn(self, share: Share) -> list[tuple[int, float]]:
         """Does this worker's share of a part of an epoch; the sums of losses met, by number."""

@@ -60,20 +60,23 @@ def learned(heads, kind, loss, groups=None, weighted=False, schedule="inverse", 
     if weighted:
         targets = np.column_stack([targets, np.full(ROWS, 2, np.float32)])
     some = heads_of(loss, kind, heads)
-    weights = zeros_on_a_line((COLUMNS + 1) * some.width)
-    bias = weights[-some.width :]
+    shape = some.shape(weighted, groups)
+    ahead, width = int(shape.first), int(shape.width)  # numbers before those of the first head
+    weights = zeros_on_a_line(ahead + (COLUMNS + 1) * width)
+    bias = np.zeros(some.width, np.float32)
     starts, columns, values = csr(X)
     targets = np.ascontiguousarray(targets, np.float32).reshape(-1)
     rows = view(RowView, starts[:-1], starts[1:], columns, values, targets)
     order = np.random.default_rng(2).permutation(ROWS).astype(np.uint32)
     plan = plan_of(eta0, l2, share=SHARE)
     fetching = view(Fetching, 8, 1, 2)
-    task = task_of(rows, order, some.scratch(), some.shape(weighted, groups), plan, fetching)
+    task = task_of(rows, order, some.scratch(), shape, plan, fetching)
     stored = view(Stored, weights, weights, bias.copy(), bias.copy(), weights[:0])
     stored = stored._replace(moved=stored.bias)
     loop, span = shared_loop(some.step(schedule, weighted)), view(Span, 0, ROWS)
     total = loop(task, span, stored, view(Clock, 0, 1), NO_SNAPSHOTS)
-    whole = weights.reshape(COLUMNS + 1, -1).copy()
+    assert not weights[:ahead].any()
+    whole = weights[ahead:].reshape(COLUMNS + 1, width).copy()
     whole[:-1] *= SCHEDULES[schedule].scale(plan, float(ROWS))
     return whole, total, (X.astype(float), signs, order)
 
@@ -104,12 +107,11 @@ def test_every_schedule_is_that_of_the_reference(schedule):
     np.testing.assert_allclose(found[-1, :5], b, 2e-4, 2e-5)
 
 
-def test_a_group_of_heads_is_learned_without_touching_the_others():
-    whole, *_ = learned(50, "labels", "logistic")
-    part, *_ = learned(50, "labels", "logistic", groups=(1, 3))
-    assert np.array_equal(part[:, 16:48], whole[:, 16:48])
-    assert not part[:, :16].any()
-    assert not part[:, 48:].any()
+@each(groups=[(0, 1), (1, 3), (3, 4)], kind=["labels", "classes"])
+def test_some_heads_in_an_array_of_their_own_are_learned_to_the_byte(groups, kind):
+    whole, *_ = learned(50, kind, "logistic")
+    part, *_ = learned(50, kind, "logistic", groups=groups)
+    assert np.array_equal(part, whole[:, 16 * groups[0] : 16 * groups[1]])
 
 
 @pytest.mark.parametrize(("kind", "loss"), [("labels", "logistic"), ("classes", "cross_entropy")])

@@ -13,6 +13,8 @@ from sklearn.metrics import accuracy_score, f1_score, hamming_loss, log_loss
 import hogwild
 from hogwild import DataError, OptionError, Rows
 from hogwild.learn import heads as heads_module
+from hogwild.learn.linear import LinearProblem
+from hogwild.loops.heads import HeadsWorker
 from hogwild.loops.strategies import STRATEGIES
 from tests import reference
 from tests.combinations import each
@@ -111,6 +113,10 @@ def test_one_head_of_many_is_the_model_of_two_classes():
     [
         (40, {"loss": "hinge"}, "heads"),
         (40, {"loss": "logistic", "eta0": 0.1}, "heads"),
+        (40, {"loss": "logistic", "average": False}, "heads"),
+        (40, {"schedule": "constant", "eta0": 0.5, "l2": 0.2}, "heads"),  # epochs of four shares
+        (40, {"loss": "perceptron", "strategy": "heads"}, "heads"),
+        (101, {"loss": "hinge", "backend": "thread"}, "heads"),
         (5, {"loss": "logistic"}, "ordered"),
         (20, {"task": "softmax"}, "ordered"),
     ],
@@ -151,6 +157,35 @@ def test_stopped_early_all_heads_have_learned_from_the_same_rows():
     assert stopped.reason == "time"
     assert np.array_equal(stopped.model.weights[:16], stopped.model.weights[16:])
     assert np.array_equal(stopped.model.intercept[:16], stopped.model.intercept[16:])
+
+
+@each(given=[(True, 1), (True, 40), (False, 1), (False, 7)], workers=[2, 3])
+def test_what_was_learned_when_an_epoch_is_stopped_does_not_depend_on_workers(
+    given, workers, monkeypatch
+):
+    """Weights, and sums of them, are handed in from the memory of each worker."""
+    (average, pieces), (X, _, Y) = given, draw(rows=4000, heads=50)
+    monkeypatch.setattr("hogwild.learn.linear.CHUNK_NONZEROS", 24_000)  # for pieces of 500 rows
+    visit, visits = HeadsWorker._visit, {}
+
+    def visit_and_stop(self, *given):
+        found = visit(self, *given)
+        visits[self] = visits.get(self, 0) + 1
+        if visits[self] == pieces:
+            self._control.stop()
+        return found
+
+    monkeypatch.setattr(HeadsWorker, "_visit", visit_and_stop)
+    options = {"loss": "logistic", "eta0": 0.1, "strategy": "heads", "backend": "thread"}
+    one, several = (
+        hogwild.train(Rows(X, Y), average=average, workers=count, **options)
+        for count in (1, workers)
+    )
+    assert 0 < one.trace[0]["rows"] == several.trace[0]["rows"]
+    assert one.trace[0]["rows"] < 4000
+    assert one.model.weights.any(axis=1).all()
+    assert np.array_equal(several.model.weights, one.model.weights)
+    assert np.array_equal(several.model.intercept, one.model.intercept)
 
 
 @pytest.mark.parametrize("labels", [list("edcba"), [4.5, 3, 2, 1, 0], [10, 20, 30, 40, 50]])
@@ -307,6 +342,19 @@ def test_weights_that_do_not_fit_into_memory_are_refused_before_training(monkeyp
     monkeypatch.setattr("hogwild.coordinator.available_memory", lambda: 10_000)
     with pytest.raises(DataError, match=r"5 classes x 12 columns are .* Take fewer columns"):
         hogwild.train(Rows(X, y))
+
+
+def test_the_memory_of_workers_with_heads_counts(monkeypatch):
+    asked = []
+    monkeypatch.setattr(LinearProblem, "check_memory", lambda self, *given: asked.append(given[:2]))
+    X, y, _ = draw(heads=20)
+    for workers in (1, 2):
+        for average in (True, False):
+            options = {"strategy": "heads", "backend": "thread", "average": average}
+            hogwild.train(Rows(X, y), epochs=1, workers=workers, **options)
+    of_weights = 4 * (COLUMNS + 1) * 32
+    assert [own for _, own in asked] == [0, 0, 3 * of_weights, of_weights]
+    assert all(shared > own for shared, own in asked)
 
 
 def test_few_heads_stand_for_many_where_rates_are_tried():
