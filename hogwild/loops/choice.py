@@ -13,6 +13,9 @@ WORTH_A_WORKER = 5_000_000  # non-zeros in all epochs; with fewer, sharing them 
 # share of the epoch, writing to one array is considered instead
 COPYING = 10
 MOST_COPYING = 0.3
+# Weights per unit of effort. Above this, copying them to and from workers that share heads takes
+# longer than a second worker saves: 20 classes, 25,000 rows of RCV1's shape (101 classes: 0.4)
+MOST_HANDED_IN = 0.2
 
 
 class Choice(NamedTuple):
@@ -65,11 +68,11 @@ def _strategy(problem: Problem, config: Config, workers: int) -> tuple[str, str,
         pays, reason = problem.sharing()
         return "hogwild", reason, pays
     if config.strategy == "heads" or (config.strategy == AUTO and problem.groups >= workers > 1):
-        return "heads", _of_groups(problem), problem.groups > 1
+        return "heads", *_dealing(problem)
     if config.strategy != AUTO:
         return config.strategy, "as asked", True
     if config.deterministic and problem.groups > 1:
-        return "heads", _of_groups(problem), True
+        return "heads", *_dealing(problem)
     if config.deterministic:
         name = next(n for n, s in STRATEGIES.items() if s.deterministic and s.rows)
         return name, "its outcome does not depend on the number of workers", True
@@ -82,10 +85,14 @@ def _strategy(problem: Problem, config: Config, workers: int) -> tuple[str, str,
     return strategy, why, pays
 
 
-def _of_groups(problem: RowProblem) -> str:
+def _dealing(problem: RowProblem) -> tuple[str, bool]:
+    """Why workers share the classes or do not, and whether several are faster than one."""
     if problem.groups == 1:
-        return "the weights cannot be learned in parts"
-    return f"no class depends on another: workers share {problem.groups} groups of them"
+        return "the weights cannot be learned in parts", False
+    if problem.size > MOST_HANDED_IN * problem.effort:
+        weights = f"copies of the weights of {problem.columns:,} columns"
+        return f"{weights} take long beside so few rows", False
+    return f"no class depends on another: workers share {problem.groups} groups of them", True
 
 
 def _fastest(problem: RowProblem, workers: int) -> tuple[str, str, bool]:

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 import hogwild
-from hogwild.data.synthetic import rcv1
+from hogwild.data.synthetic import rcv1, rcv1_classes
 from hogwild.learn.linear import LinearProblem
 
 
@@ -40,6 +40,24 @@ def test_what_is_chosen_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     little = chosen(300, 500, 20)
     assert (little["workers"], little["why"]) == (1, "too little work to share")
+
+
+def test_workers_share_classes_where_that_costs_less_than_it_saves(monkeypatch) -> None:
+    monkeypatch.setattr("hogwild.machine.usable_cores", lambda: 2)
+    monkeypatch.setattr("hogwild.loops.choice.WORTH_A_WORKER", 1_000)
+
+    def chosen(columns: int, classes: int, **options: Any) -> Any:
+        rows, _ = rcv1_classes(1_000, columns, classes=classes)
+        return hogwild.train(rows, epochs=1, eta0=0.1, **options).header["chosen"]
+
+    many = chosen(1_000, 20)
+    assert (many["strategy"], many["workers"]) == ("heads", 2)
+    assert "workers share 2 groups" in many["why"]
+    for options in ({}, {"strategy": "heads"}, {"deterministic": True}):
+        few = chosen(20_000, 20, **options)
+        assert (few["strategy"], few["workers"]) == ("heads", 1)
+        assert "copies of the weights of 20,000 columns take long" in few["why"]
+    assert chosen(20_000, 20, workers=2)["workers"] == 2  # as asked
 
 
 def test_what_contradicts_itself_is_refused() -> None:
