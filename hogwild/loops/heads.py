@@ -8,6 +8,7 @@ the shared array, the groups of a column are adjacent: the processor reads ahead
 worker's group into lines that another worker writes.
 """
 
+import time
 from itertools import compress
 from typing import Any
 
@@ -75,15 +76,19 @@ class HeadsWorker(RowWorker):
     def _fetch(self) -> None:
         """Copies its weights from the shared ones, which the coordinator may have changed."""
         if self._own is not self._shared:
+            began = time.monotonic()
             here, there = self._places("stored")
             here[:] = there
+            self._merged += time.monotonic() - began
 
     def _hand_in(self, taken: list[int]) -> None:
         """Copies its weights, and the sums that it began, to the shared ones."""
         if self._own is not self._shared:
+            began = time.monotonic()
             for name in ("stored", *compress(SUMS, taken)):
                 here, there = self._places(name)
                 there[:] = here
+            self._merged += time.monotonic() - began
 
     def _places(self, name: str) -> tuple[Any, Any]:
         """Its part of an array, a line for each column: its own, and the shared one."""
