@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-from functools import partial
 from typing import Any
 
 from hogwild.cli.models import add_columns
@@ -35,13 +34,10 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     rows, ratings = (",".join(STRATEGIES[family]) for family in ("linear", "factors"))
     names = f"strategies, or auto [{rows} for rows; {ratings} for ratings]"
-    own = "compare each strategy with its own run with one worker [all with the same run]"
     add("--workers", metavar="N,N,...", help="numbers of workers [1, 2, 4, ... up to the cores]")
     add("--strategies", metavar="A,B,...", help=names)
     add("--target", type=float, default=TARGET, metavar="GAP", help=f"gap to reach [{TARGET:g}]")
-    add("--optimum", type=float, metavar="X", help="objective with gap 0 [the best of all runs]")
     add("--repeat", type=int, default=REPEATS, metavar="N", help=f"runs of each [{REPEATS}]")
-    add("--own-baseline", action="store_true", help=own)
     add("--out", default=OUT, metavar="PREFIX", help=f"write PREFIX.jsonl and PREFIX.html [{OUT}]")
 
 
@@ -59,8 +55,7 @@ def run(parsed: argparse.Namespace) -> int:
 
 def planned(parsed: argparse.Namespace, options: dict[str, Any]) -> Plan:
     """The plan that the options of the study say, for runs with these options."""
-    plan = partial(Plan.of, options, parsed.strategies, parsed.workers, repeats=parsed.repeat)
-    return plan(target=parsed.target, optimum=parsed.optimum, own_baseline=parsed.own_baseline)
+    return Plan.of(options, parsed.strategies, parsed.workers, parsed.repeat, parsed.target)
 
 
 def measured(data: Rows | Ratings, plan: Plan, out: Any) -> str:

@@ -18,8 +18,9 @@ def speed_up(study: Study, summaries: Summaries) -> str:
         for (workers, speed), one in zip(points, some, strict=True):
             least, median, greatest = one.epoch
             spans.append((workers, speed * median / greatest, speed * median / least))
-        shared = [] if study.plan.own_baseline else [(1, 1.0)]
-        lines.append(Line(strategy, sorted(shared + points), *_look(study, strategy), spans=spans))
+        lines.append(
+            Line(strategy, sorted([(1, 1.0), *points]), *_look(study, strategy), spans=spans)
+        )
     margin = max(0.25, 0.05 * (counts[-1] - counts[0]))
     x = Axis("workers", counts[0] - margin, counts[-1] + margin, counts)
     tops = [top for line in lines for _, _, top in line.spans]

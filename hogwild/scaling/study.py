@@ -11,7 +11,7 @@ from hogwild.data.ratings import Ratings
 from hogwild.data.rows import Rows
 from hogwild.errors import DivergenceError
 from hogwild.scaling.look import Look, look
-from hogwild.scaling.plan import DECIDED, Configuration, Plan
+from hogwild.scaling.plan import DECIDED, ONE, Configuration, Plan
 from hogwild.scaling.probe import Probe, probe, typical
 from hogwild.trace import Row
 from hogwild.trace import header as trace_header
@@ -44,7 +44,7 @@ def study(data: Rows | Ratings, plan: Plan, tell: Tell) -> Study:
     """Trains every configuration several times, and probes the machine before each repeat.
 
     Raises:
-        DivergenceError: a baseline failed. The failures of other runs are kept in the study.
+        DivergenceError: one worker failed. The failures of other runs are kept in the study.
         KeyboardInterrupt: Ctrl-C, which ends the study without a result.
     """
     configurations = plan.configurations
@@ -74,7 +74,7 @@ def _run(data: Rows | Ratings, plan: Plan, configuration: Configuration, repeat:
             if result.reason == "interrupted":
                 raise KeyboardInterrupt
     except DivergenceError as problem:
-        if configuration == plan.baseline(configuration):
+        if configuration == ONE:
             raise
         return Run(configuration, repeat, [], failure=str(problem))
     return Run(configuration, repeat, result.trace, result.header["chosen"], result.notes)

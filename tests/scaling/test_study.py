@@ -88,11 +88,10 @@ def test_what_diverges_is_noted_and_does_not_end_the_study(rows, trained) -> Non
     assert [one.name for one in report.summaries] == ["one worker", "combine x 2"]
 
 
-@pytest.mark.parametrize("own", [False, True])
-def test_one_worker_that_diverges_ends_it(rows, trained, own) -> None:
+def test_one_worker_that_diverges_ends_it(rows, trained) -> None:
     trained.refused = ("workers", 1)
     with pytest.raises(DivergenceError):
-        studied(rows, Plan.of({"epochs": 1}, "combine", "2", repeats=1, own_baseline=own))
+        studied(rows, Plan.of({"epochs": 1}, "combine", "2", repeats=1))
 
 
 def test_the_data_is_looked_at(rows) -> None:
