@@ -12,15 +12,13 @@ def speed_up(study: Study, summaries: Summaries) -> str:
     counts = sorted({one.configuration.workers for one in summaries})
     lines = [Line("ideal", [(count, count) for count in counts], dash=1)]
     for strategy in study.plan.strategies:
-        some = [one for one in summaries if one.configuration.strategy == strategy]
-        points = [(one.configuration.workers, one.speed_up) for one in some]
-        spans = []
-        for (workers, speed), one in zip(points, some, strict=True):
-            least, median, greatest = one.epoch
-            spans.append((workers, speed * median / greatest, speed * median / least))
-        lines.append(
-            Line(strategy, sorted([(1, 1.0), *points]), *_look(study, strategy), spans=spans)
-        )
+        points, spans = [(1, 1.0)], []
+        for one in summaries:
+            if one.configuration.strategy == strategy:
+                workers, base = one.configuration.workers, one.base.epoch.median
+                points.append((workers, one.speed_up))
+                spans.append((workers, base / one.epoch.greatest, base / one.epoch.least))
+        lines.append(Line(strategy, sorted(points), *_look(study, strategy), spans=spans))
     margin = max(0.25, 0.05 * (counts[-1] - counts[0]))
     x = Axis("workers", counts[0] - margin, counts[-1] + margin, counts)
     tops = [top for line in lines for _, _, top in line.spans]
@@ -29,14 +27,12 @@ def speed_up(study: Study, summaries: Summaries) -> str:
 
 
 def gaps_by_time(study: Study, summaries: Summaries) -> str:
-    x = linear("training time (s)", [one.times[-1] for one in summaries])
-    return _gaps(study, summaries, x, [one.times for one in summaries])
+    return _gaps(study, summaries, "training time (s)", [one.times for one in summaries])
 
 
 def gaps_by_epoch(study: Study, summaries: Summaries) -> str:
     epochs = [[number + 1.0 for number in range(len(one.gaps))] for one in summaries]
-    x = linear("epochs", [numbers[-1] for numbers in epochs], least_step=1)
-    return _gaps(study, summaries, x, epochs)
+    return _gaps(study, summaries, "epochs", epochs, least_step=1)
 
 
 def time_split(study: Study, summaries: Summaries) -> str:
@@ -48,14 +44,17 @@ def time_split(study: Study, summaries: Summaries) -> str:
     return bars(rows, PARTS)
 
 
-def _gaps(study: Study, summaries: Summaries, x: Axis, places: list[list[float]]) -> str:
+def _gaps(
+    study: Study, summaries: Summaries, title: str, places: list[list[float]], least_step: float = 0
+) -> str:
     target = study.plan.target
+    x = linear(title, [along[-1] for along in places], least_step)
     y = logarithmic("gap", [target, *(gap for one in summaries for gap in one.gaps)])
     lines = [Line(f"target {target:g}", [(x.least, target), (x.most, target)], dash=2)]
     for one, at in zip(summaries, places, strict=True):
         points = list(zip(at, one.gaps, strict=True))
         lines.append(Line(one.name, points, *_look(study, *one.configuration)))
-    return line_plot(f"Gap of the objective against {x.title}", lines, x, y)
+    return line_plot(f"Gap of the objective against {title}", lines, x, y)
 
 
 def _look(study: Study, strategy: str | None, workers: int = 1) -> tuple[str, int, int]:
