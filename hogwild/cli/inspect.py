@@ -80,11 +80,11 @@ def _are_ratings(path: Path) -> bool:
         return False
     if suffix in ROW_FORMATS and path.suffix.lower() != ".npz":
         return False
-    with opened(path) as source:
+    with opened(path) as file:
         if suffix == ".npz":  # a matrix may be either, and is rows
-            arrays = Arrays(str(path), source.file)
+            arrays = Arrays(str(path), file)
             return all(any(name in arrays for name in names) for names in (USERS, ITEMS))
-        text = source.file.read(LOOKED_AT)
+        text = file.read(LOOKED_AT)
     lines = (line.partition(b"#")[0].strip() for line in text.splitlines())
     return _line_is_ratings(next(filter(None, lines), b""))
 

@@ -36,15 +36,14 @@ class Streams(io.RawIOBase):
         data = b""
         while not data:
             packed = b""
-            if self._stream.eof:
+            if self._stream.eof or self._stream.needs_input:
                 packed = self._stream.unused_data or self._packed.read(BLOCK)
+                if not packed and not self._stream.eof:
+                    raise EOFError("the file ends within a stream")
                 if not packed:
                     return 0
+            if self._stream.eof:
                 self._stream = bz2.BZ2Decompressor()
-            elif self._stream.needs_input:
-                packed = self._packed.read(BLOCK)
-                if not packed:
-                    raise EOFError("the file ends within a stream")
             data = self._stream.decompress(packed, len(buffer))
         buffer[: len(data)] = data
         return len(data)

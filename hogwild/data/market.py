@@ -5,7 +5,8 @@ coordinates with real, integer or pattern values (of which each is 1), general a
 """
 
 from itertools import count
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -16,9 +17,6 @@ from hogwild.data.ratings import Ratings
 from hogwild.data.svmlight import blocks_of
 from hogwild.data.texts import Texts, written
 from hogwild.errors import DataError, OptionError
-
-if TYPE_CHECKING:
-    from hogwild.data.files import Source
 
 FIELDS = ("real", "double", "integer", "pattern")
 LONGEST = 1 << 20  # bytes of a line above the entries
@@ -46,17 +44,17 @@ class PlaceColumn:
         np.subtract(numbers, 1, out=codes, casting="unsafe")
 
 
-def read(source: "Source", *, columns: Any, values: bool) -> Ratings:
+def read(path: Path, file: BinaryIO, *, columns: Any, values: bool) -> Ratings:
     """Reads a file; pairs without values if it is asked to."""
-    name = str(source.path)
+    name = str(path)
     if columns is not None:
         raise OptionError(f"{name}: columns is for delimited text; a matrix's have their places")
-    head = _head(name, source.file)
+    head = _head(name, file)
     layout = Layout(b" ", (0, 1, 2)[: 2 + (values and head.valued)], False)
     places = PlaceColumn("row", head.shape[0]), PlaceColumn("column", head.shape[1])
     parsed = Parsed(name, layout, places)
     parsed.line = head.lines
-    for text, size in blocks_of(source.file):
+    for text, size in blocks_of(file):
         parsed.take(text, 0, size)
     if parsed.count != head.entries:
         raise DataError(

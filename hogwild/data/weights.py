@@ -16,8 +16,8 @@ def load_weights(path: PathLike) -> npt.NDArray[np.float64]:
     Raises:
         DataError: says which line is not a number of 0 or more.
     """
-    with opened(Path(path)) as source:
-        lines = source.file.read().splitlines()
+    with opened(Path(path)) as file:
+        lines = file.read().splitlines()
     weights = np.empty(len(lines))
     for place, line in enumerate(lines):
         try:

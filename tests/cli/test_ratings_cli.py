@@ -287,7 +287,7 @@ def test_arrays_tell_by_their_names(run: Run) -> None:
 def test_a_format_of_rows_is_told_by_its_suffix(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("a.lines").write_text("1,2\n3 1:0.5\n")  # labels alone, which look like ratings
     assert "taken for ratings" in run("inspect a.lines")[2]
-    monkeypatch.setitem(FORMATS, ".lines", svmlight)
+    monkeypatch.setitem(FORMATS, ".lines", (svmlight.read, svmlight.write))
     code, out, said = run("inspect a.lines")
     assert (code, said) == (0, "")
     assert out.startswith("rows        2")

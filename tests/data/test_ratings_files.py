@@ -476,9 +476,9 @@ def test_npz_of_arrays(tmp_path: Path) -> None:
           "user_ids.count": [0], "item_ids.count": [1]}, "user 0 in the rating 1"),
         ({"users": np.array([0], np.uint32), "items": np.array([0], np.uint32), "values": [1],
           "user_ids.count": [1]}, "item_ids: damaged"),
-        ({"row": [0, 5], "col": [0, 0], "shape": [2, 2], "format": "coo"}, "user 5 in "),
-        ({"row": [0, -1], "col": [0, 0], "shape": [2, 2], "format": "coo"}, "user -1 in "),
-        ({"indices": [0, 1], "indptr": [0, 3, 2], "shape": [2, 2]}, "damaged CSR"),
+        ({"row": [0, 5], "col": [0, 0], "shape": [2, 2], "format": "coo"}, "axis 0 index 5 "),
+        ({"row": [0, -1], "col": [0, 0], "shape": [2, 2], "format": "coo"}, "negative axis 0"),
+        ({"indices": [0, 1], "indptr": [0, 3, 2], "shape": [2, 2]}, "the csr matrix is damaged"),
     ],
 )  # fmt: skip
 def test_what_npz_must_hold(tmp_path: Path, arrays: dict[str, Any], message: str) -> None:
