@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Iterable
 
-from hogwild.data.atomic import writing
+from hogwild.paths import writing
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from hogwild.data import npz, svmlight
-from hogwild.data.atomic import writing
 from hogwild.data.bzip2 import Streams
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError, OptionError
+from hogwild.paths import writing
 
 INDEX_BASES = ("auto", 0, 1)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from hogwild.data import delimited, files, market, ratings_npz
-from hogwild.data.atomic import writing
 from hogwild.data.files import Format, format_of, opened, suffix_of, unpacked
 from hogwild.data.ratings import Ratings, check_duplicates
 from hogwild.errors import OptionError
+from hogwild.paths import writing
 
 OTHERWISE: Format = delimited.read, partial(delimited.write, separator=b",")
 FORMATS: dict[str, Format] = {

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from hogwild import DataError, HogwildError, OptionError, Rows, load, save
 from hogwild.data import svmlight
-from hogwild.data.atomic import writing
+from hogwild.paths import writing
 
 relaxed = settings(
     deadline=None,
@@ -598,7 +598,7 @@ def test_a_failure_leaves_what_was_there(
 
 def test_places_that_cannot_be_written_to(tmp_path: Path) -> None:
     rows = rows_of([{1: 1.0}], [1], 1)
-    with pytest.raises(HogwildError, match=r"no folder .*missing; create it"):
+    with pytest.raises(HogwildError, match=r"no folder .*missing; make it"):
         save(rows, tmp_path / "missing" / "data.svm")
     with pytest.raises(HogwildError, match="is a folder"):
         save(rows, tmp_path)
