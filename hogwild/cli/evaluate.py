@@ -4,8 +4,7 @@ import argparse
 import json
 from typing import Any
 
-from hogwild.cli.models import add_columns, add_model, refuse
-from hogwild.cli.options import base_of, plain
+from hogwild.cli.options import add_columns, add_model, base_of, plain, refuse
 from hogwild.data.files import load
 from hogwild.data.ratings_files import load_ratings
 from hogwild.learn.registry import load_model

@@ -5,8 +5,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from hogwild.cli.models import add_columns, add_model, factor_model
-from hogwild.cli.output import add_output, put
+from hogwild.cli.options import add_columns, add_model, factor_model
+from hogwild.cli.streams import add_output, put
 from hogwild.data.ids import Ids
 from hogwild.data.ratings_files import load_ratings
 from hogwild.errors import OptionError

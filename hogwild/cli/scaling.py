@@ -4,8 +4,7 @@ import argparse
 import dataclasses
 from typing import Any
 
-from hogwild.cli.models import add_columns
-from hogwild.cli.options import add_config, add_duplicates, add_index_base, index_base
+from hogwild.cli.options import add_columns, add_config, add_duplicates, add_index_base
 from hogwild.config import Config
 from hogwild.data.ratings import Ratings
 from hogwild.data.rows import Rows
@@ -48,7 +47,7 @@ def run(parsed: argparse.Namespace) -> int:
     changed = {name: value for name, value in given.items() if value != fields[name]}
     plan = planned(parsed, {"task": parsed.task} | changed)
     check_outputs(parsed.out, parsed.data)
-    how = index_base(parsed), parsed.columns, parsed.duplicates
+    how = parsed.index_base, parsed.columns, parsed.duplicates
     print(measured(load_data(parsed.data, parsed.task, *how), plan, parsed.out), flush=True)
     return 0
 

@@ -5,13 +5,12 @@ from functools import partial
 from pathlib import Path
 
 from hogwild.cli.display import Json, Lines, Silent, say
-from hogwild.cli.models import add_columns
 from hogwild.cli.options import (
+    add_columns,
     add_config,
     add_duplicates,
     add_index_base,
     config_options,
-    index_base,
 )
 from hogwild.cli.streams import complain
 from hogwild.coordinator import Result
@@ -69,7 +68,7 @@ def run(parsed: argparse.Namespace) -> int:
         "model": parsed.model,
         "trace": parsed.trace,
         "watcher": display,
-        "index_base": index_base(parsed),
+        "index_base": parsed.index_base,
     }
     result: Result
     if is_search(options, parsed.folds):
