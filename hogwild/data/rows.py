@@ -223,23 +223,30 @@ class Rows:
 
     def weighted(self, sample_weight: Any) -> "Rows":
         """The same rows, with these weights; the arrays are shared."""
-        rows = copy(self)
-        rows.sample_weight = _weights(sample_weight, len(self), self.name)
-        return rows
+        return self._with(sample_weight=_weights(sample_weight, len(self), self.name))
+
+    def labelled(self, y: Any) -> "Rows":
+        """The same rows, with these labels; the arrays are shared."""
+        return self._with(y=None if y is None else _label_array(y, len(self), self.name))
 
     def part(self, numbers: npt.NDArray[Any]) -> "Rows":
         """The rows with these numbers, in this order, to learn from or to evaluate on.
 
         Nothing of them is copied, so there is no matrix of them: see `take`.
         """
+        weights = self.sample_weight
+        return self._with(
+            _indptr=None,
+            begins=as_frozen(self.begins[numbers], np.uint64),
+            ends=as_frozen(self.ends[numbers], np.uint64),
+            y=None if self.y is None else self.y[numbers],
+            sample_weight=None if weights is None else as_frozen(weights[numbers], np.float32),
+        )
+
+    def _with(self, **changed: Any) -> "Rows":
         rows = copy(self)
-        rows.__dict__.pop("labels", None)
-        rows._indptr = None
-        rows.begins = as_frozen(self.begins[numbers], np.uint64)
-        rows.ends = as_frozen(self.ends[numbers], np.uint64)
-        rows.y = None if self.y is None else self.y[numbers]
-        if self.sample_weight is not None:
-            rows.sample_weight = as_frozen(self.sample_weight[numbers], np.float32)
+        rows.__dict__.pop("labels", None)  # of the old ones, where they were asked for
+        rows.__dict__.update(changed)
         return rows
 
     def first_values(self, most: int) -> npt.NDArray[np.float32]:
@@ -249,13 +256,6 @@ class Rows:
         before = np.cumsum(self.ends - self.begins)
         count = int(np.searchsorted(before, most)) + 1
         return self.gather(np.arange(min(count, len(self)), dtype=np.uint64))[2][:most]
-
-    def labelled(self, y: Any) -> "Rows":
-        """The same rows, with these labels; the arrays are shared."""
-        rows = copy(self)
-        rows.__dict__.pop("labels", None)  # of the old ones, where they were asked for
-        rows.y = None if y is None else _label_array(y, len(self), self.name)
-        return rows
 
     def take(self, chosen: npt.NDArray[Any]) -> "Rows":
         """A copy of the rows with these numbers, in this order."""

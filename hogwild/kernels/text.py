@@ -87,17 +87,6 @@ def byte_at(typing_context, at):
 
 
 @intrinsic
-def digit_at(typing_context, at):
-    """The digit at an address; more than 9 if there is none."""
-
-    def emit(context, builder, signature, arguments):
-        byte = builder.load(_pointer(builder, arguments[0], 8))
-        return builder.zext(builder.sub(byte, byte.type(ZERO)), ir.IntType(64))
-
-    return uint64(uint64), emit
-
-
-@intrinsic
 def word_at(typing_context, at):
     """Eight bytes from an address on as one number, the first byte lowest."""
 
@@ -116,16 +105,6 @@ def put_byte(typing_context, at, byte):
         return context.get_dummy_value()
 
     return void(uint64, uint8), emit
-
-
-@intrinsic
-def double_of(typing_context, bits):
-    """The double that has these bits."""
-
-    def emit(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], ir.DoubleType())
-
-    return float64(uint64), emit
 
 
 @intrinsic
@@ -153,6 +132,12 @@ def rarely(typing_context, condition):
         return builder.call(function, [arguments[0], bit(0)])
 
     return boolean(boolean), emit
+
+
+@always_inline
+def digit_at(at):
+    """The digit at an address; more than 9 if there is none."""
+    return U(np.uint8(byte_at(at) - ZERO))
 
 
 @always_inline
@@ -206,7 +191,7 @@ def nearest(w, q):
     significand = (high >> drop) + U(rest >= half)
     # A double's exponent is biased by 1023 and its top bit (52) is left out; adding carries over.
     biased = U(exponent + np.int64(drop) + 128 + 1023 + 52)
-    return double_of((biased << U(52)) + significand - U(1 << 52))
+    return np.uint64((biased << U(52)) + significand - U(1 << 52)).view(np.float64)
 
 
 @seldom
