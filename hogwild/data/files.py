@@ -7,18 +7,20 @@ write a module with both, and name its suffix in `FORMATS`.
 import bz2
 import gzip
 import io
-import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+import numpy.typing as npt
+
 from hogwild.data import npz, svmlight
 from hogwild.data.bzip2 import Streams
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError, OptionError
-from hogwild.paths import writing
+from hogwild.paths import PathLike, writing
 
 INDEX_BASES = ("auto", 0, 1)
 
@@ -32,9 +34,7 @@ FORMATS: dict[str, Format] = {".npz": (npz.read, npz.write)}
 OTHERWISE: Format = svmlight.read, svmlight.write
 
 
-def load(
-    path: str | os.PathLike[str], *, index_base: str | int = "auto", labels: bool = True
-) -> Rows:
+def load(path: PathLike, *, index_base: str | int = "auto", labels: bool = True) -> Rows:
     """Reads rows from a file: a scipy `.npz`, or else svmlight text, plain or `.gz` or `.bz2`.
 
     Args:
@@ -55,7 +55,7 @@ def load(
     return rows
 
 
-def save(rows: Rows, path: str | os.PathLike[str], *, index_base: int | None = None) -> None:
+def save(rows: Rows, path: PathLike, *, index_base: int | None = None) -> None:
     """Writes rows to a file that `load` reads back bit for bit, in the format of its suffix.
 
     Args:
@@ -79,6 +79,29 @@ def save(rows: Rows, path: str | os.PathLike[str], *, index_base: int | None = N
     _, write = format_of(path, FORMATS, OTHERWISE)
     with writing(path) as raw, unpacked(path, raw, "wb") as file:
         write(rows, file, index_base=index_base)
+
+
+def load_weights(path: PathLike) -> npt.NDArray[np.float64]:
+    """Reads a number from each line; the file may be `.gz` or `.bz2`.
+
+    Raises:
+        DataError: says which line is not a number of 0 or more.
+    """
+    with opened(Path(path)) as file:
+        lines = file.read().splitlines()
+    weights = np.empty(len(lines))
+    for place, line in enumerate(lines):
+        try:
+            weights[place] = float(line)
+        except ValueError:
+            weights[place] = np.nan
+        if not 0 <= weights[place] < np.inf:
+            shown = line[:40].decode("utf-8", "replace")
+            raise DataError(
+                f"{path}: line {place + 1}: {shown!r} is not a weight; expected a number of 0 or "
+                "more on each line, one for each row"
+            )
+    return weights
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 To add a format, write a module, and name its suffix in `FORMATS`.
 """
 
-import os
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from hogwild.data import delimited, files, market, ratings_npz
 from hogwild.data.files import Format, format_of, opened, suffix_of, unpacked
 from hogwild.data.ratings import Ratings, check_duplicates
 from hogwild.errors import OptionError
-from hogwild.paths import writing
+from hogwild.paths import PathLike, writing
 
 OTHERWISE: Format = delimited.read, partial(delimited.write, separator=b",")
 FORMATS: dict[str, Format] = {
@@ -23,7 +22,7 @@ FORMATS: dict[str, Format] = {
 }
 
 
-def named_as_ratings(path: str | os.PathLike[str]) -> bool:
+def named_as_ratings(path: PathLike) -> bool:
     """Whether a file's name says that it holds ratings, and nothing else."""
     return suffix_of(Path(path)) in FORMATS.keys() - files.FORMATS.keys()
 
@@ -36,7 +35,7 @@ def format_to_write(path: Path) -> Format:
 
 
 def load_ratings(
-    path: str | os.PathLike[str],
+    path: PathLike,
     *,
     columns: Any = None,
     values: bool = True,
@@ -68,7 +67,7 @@ def load_ratings(
     return ratings.deduplicated(duplicates)
 
 
-def save_ratings(ratings: Ratings, path: str | os.PathLike[str]) -> None:
+def save_ratings(ratings: Ratings, path: PathLike) -> None:
     """Writes ratings to a file that `load_ratings` reads back, in the format of its suffix.
 
     Only `.npz` also keeps ids that no rating has, and text that looks like whole numbers as text.

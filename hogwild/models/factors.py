@@ -17,7 +17,7 @@ from hogwild.kernels.checks import first_bad_value
 from hogwild.learn.losses import FACTOR_LOSSES, factor_code
 from hogwild.learn.metrics import auc, log_loss
 from hogwild.models import ranking
-from hogwild.models.fold_in import Penalty, fold_in
+from hogwild.models.fold_in import fold_in
 from hogwild.paths import PathLike
 
 Floats = npt.NDArray[np.float32]
@@ -190,8 +190,8 @@ class FactorModel:
             raise DataError("a user needs at least one rating of an item that the model knows")
         codes, given = codes[known], given[known].astype(np.float64)
         offsets = self.mean + self.item_biases[codes].astype(np.float64)
-        penalty = Penalty.of(self.about.get("options", {}), self.loss)
-        return fold_in(self.item_factors[codes], offsets, given, self.loss, penalty)
+        options = self.about.get("options", {})
+        return fold_in(self.item_factors[codes], offsets, given, self.loss, options)
 
     def evaluate(self, users: Any, items: Any = None, values: Any = None) -> dict[str, Any]:
         """Objective, RMSE, MAE, and the number of pairs with an unknown user or item; for the
