@@ -508,7 +508,7 @@ HEAD = "%%MatrixMarket matrix coordinate real general\n% words\n\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "ends before the size"),
+        ("", "is not a Matrix Market file"),
         (HEAD, "ends before the size"),
         ("1 2 3\n", "is not a Matrix Market file; expected a first line like %%MatrixMarket"),
         (HEAD.replace("coordinate", "array") + "2 2\n", "line 1: a matrix that is array, real"),
