@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.types import Tuple, UniTuple, boolean, float32, float64, uint8, uint32, uint64, void
 
@@ -119,19 +118,6 @@ def wide_product(typing_context, a, b):
         return context.make_tuple(builder, signature.return_type, halves)
 
     return UniTuple(uint64, 2)(uint64, uint64), emit
-
-
-@intrinsic
-def rarely(typing_context, condition):
-    """A condition that is hardly ever true, so that the code for it is kept out of the way."""
-
-    def emit(context, builder, signature, arguments):
-        bit = ir.IntType(1)
-        declared = ir.FunctionType(bit, [bit, bit])
-        function = cgutils.get_or_insert_function(builder.module, declared, "llvm.expect.i1")
-        return builder.call(function, [arguments[0], bit(0)])
-
-    return boolean(boolean), emit
 
 
 @always_inline
@@ -263,7 +249,7 @@ def number(begin):
 def plain_number(begin, first, sign):
     """The number whose digits begin at `first`."""
     w = digit_at(first)
-    if rarely(w > NINE):
+    if w > NINE:
         return any_number(begin)
     at = first + ONE
     if digit_at(at) <= NINE:  # rarely so, and then nearly always: better guessed than counted
@@ -274,7 +260,7 @@ def plain_number(begin, first, sign):
         w, at = append_digits(fraction, w)
         places = at - fraction
     exponent = byte_at(at) | 32 == SMALL_E
-    if rarely(exponent or at - first > U(MANTISSA_DIGITS) + U(places > NONE)):
+    if exponent or at - first > U(MANTISSA_DIGITS) + U(places > NONE):
         return any_number(begin)
     if w > EXACT:
         value = nearest(w, -np.int64(places))
