@@ -26,6 +26,7 @@ KNOWN = {
 }
 ROLE_OF = {name: role for role, names in KNOWN.items() for name in names.split()}
 
+PLACE = re.compile("0*[1-9][0-9]{0,5}")
 QUOTED = re.compile(rb'"((?:[^"]|"")*)" *')
 
 Columns = tuple[int, ...] | tuple[str, ...]
@@ -59,7 +60,7 @@ def checked_columns(columns: Any, values: bool) -> Columns | None:
     cells = [cell.strip() if isinstance(cell, str) else cell for cell in given[: 2 + values]]
     if len(set(map(str, cells))) < len(cells):
         raise OptionError(f"columns is {columns!r}; it names a column twice")
-    if all(map(_is_place, cells)):
+    if all(type(cell) in (str, int) and PLACE.fullmatch(str(cell)) for cell in cells):
         return tuple(int(cell) - 1 for cell in cells)
     if all(isinstance(cell, str) and cell and not cell.isdecimal() for cell in cells):
         return tuple(cells)
@@ -68,10 +69,6 @@ def checked_columns(columns: Any, values: bool) -> Columns | None:
 
 def _example(values: bool) -> str:
     return '"user,item,rating" or "1,2,3"' if values else '"user,item" or "1,2"'
-
-
-def _is_place(cell: Any) -> bool:
-    return type(cell) in (str, int) and str(cell).isdecimal() and 1 <= int(cell) <= 10**6
 
 
 def split(line: bytes, separator: bytes) -> Fields:

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.data import npz, svmlight
-from hogwild.data.bzip2 import Streams
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError, OptionError
 from hogwild.paths import PathLike, writing
@@ -25,6 +24,8 @@ from hogwild.paths import PathLike, writing
 INDEX_BASES = ("auto", 0, 1)
 
 COMPRESSED = {".gz": "gzip", ".bz2": "bzip2"}
+
+BLOCK = 1 << 16  # bytes of bzip2 to read at a time
 
 PACKED = (".npz",)  # formats that do their own packing
 
@@ -143,6 +144,45 @@ def unpacked(path: Path, raw: Any, mode: str) -> AbstractContextManager[Any]:
     if suffix == ".bz2":
         return io.BufferedReader(Streams(raw)) if mode == "rb" else bz2.BZ2File(raw, "wb")
     return nullcontext(raw)
+
+
+class Streams(io.RawIOBase):
+    """The contents of bzip2 streams one after the other, with nothing between and behind them.
+
+    Python's own reader takes what is no bzip2 for garbage behind the last stream, and leaves out
+    the rest of the file. But a stream with a flipped bit looks just like garbage. bzip2 knows no
+    padding, unlike gzip: zeros at the end are refused like all else.
+    """
+
+    def __init__(self, packed: BinaryIO) -> None:
+        self._packed = packed
+        self._stream = bz2.BZ2Decompressor()
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fills some of the buffer; 0 at the end of the last stream.
+
+        Raises:
+            OSError: what is there is no bzip2.
+            EOFError: the file ends within a stream.
+        """
+        data = b""
+        while not data:
+            packed = b""
+            if self._stream.eof or self._stream.needs_input:
+                packed = self._stream.unused_data or self._packed.read(BLOCK)
+                if not packed and not self._stream.eof:
+                    raise EOFError("the file ends within a stream")
+                if not packed:
+                    return 0
+            if self._stream.eof:
+                self._stream = bz2.BZ2Decompressor()
+            data = self._stream.decompress(packed, len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
 
 
 def suffix_of(path: Path) -> str:

@@ -100,7 +100,7 @@ class Arrays:
         return DataError(f"{self.name}: {place} is damaged or cut off ({error}); get it anew")
 
 
-def matrix_format(arrays: Arrays) -> str:
+def matrix_format(arrays: Arrays, other: str = "") -> str:
     """The matrix's format, once it is clear that all it needs is there."""
     kind = "csr"
     if "format" in arrays:
@@ -115,7 +115,7 @@ def matrix_format(arrays: Arrays) -> str:
     if missing:
         raise DataError(
             f"{arrays.name}: there is no {', '.join(missing)} in it, only "
-            f"{', '.join(arrays.archive.files) or 'nothing'}; expected a matrix as "
+            f"{', '.join(arrays.archive.files) or 'nothing'}; expected {other}a matrix as "
             "scipy.sparse.save_npz writes it"
         )
     return kind

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hogwild.data.given_arrays import INTEGERS, NUMBERS
 from hogwild.data.ids import Ids
-from hogwild.data.npz import NEEDED, Arrays, matrix_format, matrix_of
+from hogwild.data.npz import Arrays, matrix_format, matrix_of
 from hogwild.data.ratings import Ratings, of_matrix
 from hogwild.errors import DataError, OptionError
 
@@ -32,12 +32,10 @@ def read(path: Path, file: BinaryIO, *, columns: Any, values: bool) -> Ratings:
     users, items = _key(arrays, USERS), _key(arrays, ITEMS)
     if users and items:
         return _of_arrays(arrays, users, items, values)
-    if not all(key in arrays for key in NEEDED["csr"]) and "format" not in arrays:
-        raise DataError(
-            f"{name}: there are {', '.join(arrays.archive.files) or 'no arrays'} in it; expected "
-            "users, items and values, or a matrix as scipy.sparse.save_npz writes it"
-        )
-    return _of_matrix(arrays, values)
+    # The entries one by one: of the same place there may be more than one
+    matrix = matrix_of(arrays, matrix_format(arrays, "users, items and values, or "))
+    who, what, given, *ids = of_matrix(matrix, None, name)
+    return Ratings.from_codes(who, what, given if values else None, *ids, name=name)
 
 
 def _key(arrays: Arrays, names: tuple[str, ...]) -> str | None:
@@ -68,13 +66,6 @@ def _ids(arrays: Arrays, prefix: str) -> Ids:
     names = [name for name in arrays.archive.files if name.startswith(prefix)]
     held = {name: arrays.get(name, INTEGERS) for name in names}
     return Ids.from_arrays(held, f"{arrays.name}: {prefix.rstrip('.')}", prefix)
-
-
-def _of_matrix(arrays: Arrays, values: bool) -> Ratings:
-    """The entries of a matrix, one by one: of the same place there may be more than one."""
-    matrix = matrix_of(arrays, matrix_format(arrays))
-    users, items, given, *ids = of_matrix(matrix, None, arrays.name)
-    return Ratings.from_codes(users, items, given if values else None, *ids, name=arrays.name)
 
 
 def write(ratings: Ratings, file: BinaryIO) -> None:

@@ -159,17 +159,11 @@ class Rows:
             raise DataError(f"{self.name} has no labels; training needs one for every row")
         if isinstance(self.y, LabelSets):
             return tuple(self.y.names.tolist())
-        found = two_values(self.y)
-        if len(found) == 2:
-            return checked_labels(found)
-        if not found:
-            raise DataError(f"{self.name} has no rows; training needs rows of two classes")
-        if len(found) == 1:
-            raise DataError(
-                f"{self.name}: the label is {found[0]} in every row; "
-                "training needs rows of two classes"
-            )
-        return checked_labels(_different(self.y, self.name))
+        found = different(self.y, self.name)
+        if len(found) < 2:
+            what = f"the label is {found[0]} in every row" if len(found) else "there are no rows"
+            raise DataError(f"{self.name}: {what}; training needs rows of two classes")
+        return checked_labels(found)
 
     def targets(self, labels: Labels | None = None) -> npt.NDArray[np.float32]:
         """The labels as float32 -1 and +1, by this data's own two labels or by a model's."""
@@ -325,33 +319,18 @@ def checked_labels(labels: Any) -> Labels:
     return plain
 
 
-def _different(y: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-    """The different labels, in order."""
+def different(y: npt.NDArray[Any], name: str) -> Any:
+    """The different labels, in order. Only where they are three or more all labels are sorted."""
+    found, rest = [], y
+    while len(rest) and len(found) < 3:
+        found.append(rest[0])
+        rest = rest[rest != rest[0]]
     try:
-        return np.unique(y)
+        return sorted(found) if len(found) < 3 else np.unique(y)
     except TypeError:
         kinds = sorted({type(label).__name__ for label in y})
         raise DataError(
             f"{name}: labels of several kinds ({', '.join(kinds)}): make them all numbers or text"
-        ) from None
-
-
-def two_values(y: npt.NDArray[Any]) -> list[Any]:
-    """Up to three different values of an array, as Python objects; two of them in order.
-
-    Three mean "more than two". No sort of the whole array: labels are many and values few.
-    """
-    found: list[Any] = []
-    rest = y
-    while len(rest) and len(found) < 3:
-        found.append(rest[0])
-        rest = rest[rest != rest[0]]
-    values = [v.item() if isinstance(v, np.generic) else v for v in found]
-    try:
-        return sorted(values) if len(values) == 2 else values
-    except TypeError:
-        raise DataError(
-            f"labels of two kinds, {values[0]!r} and {values[1]!r}: make them all numbers or text"
         ) from None
 
 

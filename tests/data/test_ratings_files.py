@@ -464,8 +464,8 @@ def test_npz_of_arrays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"a": [1]}, "there are a in it; expected users, items and values, or a matrix"),
-        ({"users": [1]}, "there are users in it"),
+        ({"a": [1]}, "in it, only a; expected users, items and values, or a matrix"),
+        ({"users": [1]}, "in it, only users; expected users"),
         ({"users": [1], "items": [2]}, "has no array of values, only users, items"),
         ({"users": [1], "items": [2], "values": [1], "rating": [1]}, "has values and rating; keep"),
         ({"users": [1], "items": [2, 3], "values": [1]}, "1 users, 2 items"),
