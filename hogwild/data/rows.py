@@ -321,7 +321,8 @@ def checked_labels(labels: Any) -> Labels:
 
 def different(y: npt.NDArray[Any], name: str) -> Any:
     """The different labels, in order. Only where they are three or more all labels are sorted."""
-    found, rest = [], y
+    found: list[Any] = []
+    rest = y
     while len(rest) and len(found) < 3:
         found.append(rest[0])
         rest = rest[rest != rest[0]]
