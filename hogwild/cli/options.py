@@ -36,7 +36,7 @@ def add_config(parser: argparse.ArgumentParser, without: Collection[str] = ()) -
             name,
             dest=known.name,
             default=known.default,
-            type=_number(known),
+            type=number_or_text(kind_of(known)),
             metavar="|".join(choices()) if choices else ARGUMENTS[kind_of(known)],
             help=text
             + ("; FROM:TO:COUNT compares values" if known.metadata["searched"] else "")
@@ -112,12 +112,12 @@ def base_of(model: Any) -> Any:
     return "auto" if model.index_base is None else model.index_base
 
 
-def _number(known: "dataclasses.Field[Any]") -> Any:
+def number_or_text(kind: Any) -> Any:
     """Turns text into a number where it is one; where not, `Config` says what it should be."""
 
     def convert(text: str) -> Any:
         try:
-            return kind_of(known)(text)
+            return kind(text)
         except ValueError:
             return text
 

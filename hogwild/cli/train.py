@@ -11,6 +11,7 @@ from hogwild.cli.options import (
     add_duplicates,
     add_index_base,
     config_options,
+    number_or_text,
 )
 from hogwild.cli.streams import complain
 from hogwild.coordinator import Result
@@ -37,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--folds",
-        type=_whole,
+        type=number_or_text(int),
         metavar="N",
         help="number of folds to cross-validate with, before training on all rows",
     )
@@ -85,10 +86,6 @@ def run(parsed: argparse.Namespace) -> int:
     kept = f"the model so far is in {parsed.model}" if parsed.model else "no --model was asked for"
     complain(f"interrupted; {kept}")
     return 130
-
-
-def _whole(text: str) -> int | str:
-    return int(text) if text.isdecimal() else text
 
 
 def _check(parsed: argparse.Namespace) -> None:

@@ -245,8 +245,7 @@ class _Table:
         self._blob = np.empty(FEW, np.uint8)
         self._ends = np.zeros(FEW + 1, np.uint64)
         for texts in parts:
-            for _, block in _parts(texts):
-                self.add(block, np.empty(len(block), np.uint32))
+            self.add(texts, np.empty(len(texts), np.uint32))
 
     @property
     def texts(self) -> Texts:
@@ -346,14 +345,9 @@ class Coder:
 
 def _blocks(ids: Ids | npt.NDArray[Any] | list[str]) -> Blocks:
     """Where a block begins, and its numbers or texts."""
-    if not isinstance(ids, Ids):
-        return number_blocks(ids) if isinstance(ids, np.ndarray) else text_blocks(ids, "the ids")
-    return _parts(ids.texts) if ids.are_text else number_blocks(ids.numbers)
-
-
-def _parts(texts: Texts) -> Iterator[tuple[int, Texts]]:
-    for begin in range(0, len(texts), BLOCK):
-        yield begin, texts.part(begin, begin + BLOCK)
+    if isinstance(ids, Ids):
+        return iter([(0, ids.texts)]) if ids.are_text else number_blocks(ids.numbers)
+    return number_blocks(ids) if isinstance(ids, np.ndarray) else text_blocks(ids, "the ids")
 
 
 def _of_numbers(given: npt.NDArray[Any], codes: Codes) -> Ids:

@@ -88,22 +88,18 @@ def _least_point(
     signs = np.where(np.arange(len(parts)) < len(D), 1.0, -1.0)
     least = np.where(parted | nonnegative, 0.0, -np.inf)[parts]
 
-    def objective(z: Doubles) -> tuple[float, Doubles]:
+    def objective(z: Doubles, unit: float) -> tuple[float, Doubles]:
         x = np.bincount(parts, signs * z)
         values, slopes = loss_at(offsets + np.einsum("ij,j->i", A, x))
         uphill = np.einsum("ij,i->j", A, slopes) + D * x
         total = values.sum() + (D * x * x).sum() / 2 + (l1[parts] * z).sum()
-        return float(total), signs * uphill[parts] + l1[parts]
+        return float(total) / unit, (signs * uphill[parts] + l1[parts]) / unit
 
     z = np.maximum(signs * start[parts], least)
-    unit = abs(objective(z)[0]) or 1.0  # so that the unit of the ratings does not matter
-
-    def in_units(z: Doubles) -> tuple[float, Doubles]:
-        total, uphill = objective(z)
-        return total / unit, uphill / unit
-
+    unit = abs(objective(z, 1.0)[0]) or 1.0  # so that the unit of the ratings does not matter
     bounds = np.column_stack([least, np.full(len(least), np.inf)])
-    found = minimize(in_units, z, jac=True, method="L-BFGS-B", bounds=bounds, options=OPTIONS)
+    how = {"jac": True, "method": "L-BFGS-B", "bounds": bounds, "options": OPTIONS}
+    found = minimize(objective, z, (unit,), **how)
     return np.asarray(np.bincount(parts, signs * found.x), np.float64)
 
 
