@@ -5,10 +5,10 @@ not understand is looked at here once more: it has a number that is hard to roun
 quotes, or a mistake, which gets its message here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -35,16 +35,13 @@ NO_PLACE = 2**64 - 1
 WAYS = {b"::": DOUBLE, b" ": BLANKS}
 
 
-class Column(Protocol):
-    """What gives codes to the ids in one column."""
-
-    def add(self, given: Texts, codes: Codes) -> None: ...
+Coding = Callable[[Texts, Codes], None]  # writes the codes of the ids in a column
 
 
 class Parsed:
     """The ratings that were read so far. The arrays are longer."""
 
-    def __init__(self, name: str, layout: Layout, columns: tuple[Column, Column]) -> None:
+    def __init__(self, name: str, layout: Layout, columns: tuple[Coding, Coding]) -> None:
         self.name = name
         self.layout = layout
         self.columns = columns
@@ -112,8 +109,8 @@ class Parsed:
         """Adds the ids that were found in a text."""
         end = self.count + count
         found = [places[:count] for places in self._found]
-        self.columns[0].add(Texts(text, *found[:2]), self.users[self.count : end])
-        self.columns[1].add(Texts(text, *found[2:]), self.items[self.count : end])
+        self.columns[0](Texts(text, *found[:2]), self.users[self.count : end])
+        self.columns[1](Texts(text, *found[2:]), self.items[self.count : end])
         self.count = end
 
     def _make_room(self, more: int) -> None:
@@ -146,7 +143,7 @@ def read(path: Path, file: BinaryIO, *, columns: Any, values: bool) -> Ratings:
             first = blank + text.count(b"\n", 0, sample[0][0]) + 1
             lines = [bytes(text[at : end - 1]) for at, end in sample]
             layout = layout_of(path, lines, wanted, values, first)
-            parsed = Parsed(name, layout, (users, items))
+            parsed = Parsed(name, layout, (users.add, items.add))
             parsed.line = first - 1 + layout.header
             begin = sample[0][layout.header]
         parsed.take(text, begin, size)

@@ -4,6 +4,7 @@ The ids are the numbers of rows and columns from 0 on, as in scipy; the text cou
 coordinates with real, integer or pattern values (of which each is 1), general and not symmetric.
 """
 
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,25 +23,18 @@ LONGEST = 1 << 20  # bytes of a line above the entries
 FIRST_LINE = "%%MatrixMarket matrix coordinate real general"
 
 
-class PlaceColumn:
-    """Places from 1 to a limit; their codes are one less."""
-
-    def __init__(self, role: str, limit: int) -> None:
-        self.role = role
-        self.limit = limit
-
-    def add(self, given: Texts, codes: Codes) -> None:
-        """Writes the codes; refuses what is out of range."""
-        numbers, whole = given.numbers()
-        good = whole & (numbers >= 1) & (numbers <= self.limit)
-        if not good.all():
-            at = int(np.argmin(good))
-            raise BadIdError(
-                at,
-                f"the {self.role} {given.part(at, at + 1).tolist()[0]!r} is not a whole number "
-                f"from 1 to {self.limit}, as the size at the top says",
-            )
-        np.subtract(numbers, 1, out=codes, casting="unsafe")
+def _add_places(role: str, limit: int, given: Texts, codes: Codes) -> None:
+    """Writes the codes of places from 1 to a limit, which are one less; refuses other places."""
+    numbers, whole = given.numbers()
+    good = whole & (numbers >= 1) & (numbers <= limit)
+    if not good.all():
+        at = int(np.argmin(good))
+        raise BadIdError(
+            at,
+            f"the {role} {given.part(at, at + 1).tolist()[0]!r} is not a whole number from 1 to "
+            f"{limit}, as the size at the top says",
+        )
+    np.subtract(numbers, 1, out=codes, casting="unsafe")
 
 
 def read(path: Path, file: BinaryIO, *, columns: Any, values: bool) -> Ratings:
@@ -52,7 +46,8 @@ def read(path: Path, file: BinaryIO, *, columns: Any, values: bool) -> Ratings:
     valued = values and _has_values(name, words)
     *shape, entries, line = _size(name, file)
     layout = Layout(b" ", (0, 1, 2)[: 2 + valued], False)
-    parsed = Parsed(name, layout, (PlaceColumn("row", shape[0]), PlaceColumn("column", shape[1])))
+    coding = partial(_add_places, "row", shape[0]), partial(_add_places, "column", shape[1])
+    parsed = Parsed(name, layout, coding)
     parsed.line = line
     for text, size in blocks_of(file):
         parsed.take(text, 0, size)

@@ -75,24 +75,19 @@ def _pointer(builder: Any, address: Any, bits: int) -> Any:
     return builder.inttoptr(address, ir.IntType(bits).as_pointer())
 
 
-@intrinsic
-def byte_at(typing_context, at):
-    """The byte at an address."""
+def _loading(kind: Any, bits: int) -> Any:
+    @intrinsic
+    def load(typing_context, at):
+        def emit(context, builder, signature, arguments):
+            return builder.load(_pointer(builder, arguments[0], bits), align=1)
 
-    def emit(context, builder, signature, arguments):
-        return builder.load(_pointer(builder, arguments[0], 8))
+        return kind(uint64), emit
 
-    return uint8(uint64), emit
+    return load
 
 
-@intrinsic
-def word_at(typing_context, at):
-    """Eight bytes from an address on as one number, the first byte lowest."""
-
-    def emit(context, builder, signature, arguments):
-        return builder.load(_pointer(builder, arguments[0], 64), align=1)
-
-    return uint64(uint64), emit
+byte_at = _loading(uint8, 8)  # the byte at an address
+word_at = _loading(uint64, 64)  # eight bytes from an address on, the first one lowest
 
 
 @intrinsic
