@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -73,22 +74,21 @@ def _cgroup_folders(cgroups: Path, own: Path) -> list[Path]:
 
 
 def _words(path: Path) -> list[str]:
+    return _text(path).split()
+
+
+def _text(path: Path) -> str:
     try:
-        return path.read_text().split()
+        return path.read_text()
     except OSError:
-        return []
+        return ""
 
 
 @cache
 def cpu_name() -> str:
     """The processor's name, as the system has it."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
+    found = re.search(r"^model name\s*:(.*)", _text(Path("/proc/cpuinfo")), re.M)
+    return found[1].strip() if found else platform.processor() or platform.machine()
 
 
 def record() -> dict[str, object]:

@@ -209,11 +209,19 @@ class FactorModel:
         given = self._checked_values(ratings.values, len(ratings), ratings.name)
         who, what = ratings.recoded(self.user_ids, self.item_ids)
         scores = self._scores(who, what)
-        return {
+        sums = kernels.measure(factor_code(self.loss), scores, given)
+        loss, square, size = (total / len(given) for total in sums)
+        found: dict[str, Any] = {
             "ratings": len(ratings),
-            **self._errors(scores, given),
-            "unknown": int(np.count_nonzero((who == UNKNOWN) | (what == UNKNOWN))),
+            "objective": loss + float(self.about.get("penalty", 0.0)),
+            "rmse": square**0.5,
+            "mae": size,
         }
+        if self.loss == "logistic":
+            exact = scores.astype(np.float64), given.astype(np.float64), np.ones(len(given))
+            found |= {"log_loss": log_loss(*exact, self.loss), "auc": auc(*exact, self.loss)}
+        unknown = int(np.count_nonzero((who == UNKNOWN) | (what == UNKNOWN)))
+        return found | {"unknown": unknown}
 
     def save(self, path: PathLike) -> None:
         """Writes the model to one file; `hogwild.load_model` reads it back bit for bit."""
@@ -343,19 +351,6 @@ class FactorModel:
                 f"{array.shape}"
             )
         return targets_of(array, self.loss, name)
-
-    def _errors(self, scores: Floats, given: Floats) -> dict[str, Any]:
-        sums = kernels.measure(factor_code(self.loss), scores, given)
-        loss, square, size = (total / len(given) for total in sums)
-        found: dict[str, Any] = {
-            "objective": loss + float(self.about.get("penalty", 0.0)),
-            "rmse": square**0.5,
-            "mae": size,
-        }
-        if self.loss == "logistic":
-            exact = scores.astype(np.float64), given.astype(np.float64), np.ones(len(given))
-            found |= {"log_loss": log_loss(*exact, self.loss), "auc": auc(*exact, self.loss)}
-        return found
 
 
 def targets_of(values: npt.NDArray[Any], loss: str, name: str) -> Floats:

@@ -3,8 +3,7 @@
 from html import escape
 
 from hogwild.scaling import charts
-from hogwild.scaling.report import Report
-from hogwild.scaling.tables import SPEED, SPLIT, Columns
+from hogwild.scaling.report import SPEED, SPLIT, Columns, Report
 
 HOW = """Configurations run in turn, in another order for each repeat, each after a brief run that
 is not measured. The time of an epoch is the mean over the epochs of a run; min, median and max are
