@@ -194,6 +194,5 @@ def _formatted(value: float | None, form: str, width: int) -> str:
         return f"{'-':>{width}}"
     if form == "percent":
         return f"{100 * value:>{width - 2}.2f} %"
-    if form.endswith("d"):
-        return f"{value:{width}{form}}"
-    return f"{value:{width}{form}}" if abs(value) < 1e4 else f"{value:{width}.4e}"
+    short = form.endswith("d") or abs(value) < 1e4
+    return f"{value:{width}{form}}" if short else f"{value:{width}.4e}"
