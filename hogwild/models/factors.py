@@ -69,10 +69,7 @@ class FactorModel:
 
     def __repr__(self) -> str:
         users, items = len(self.user_ids), len(self.item_ids)
-        return (
-            f"<FactorModel {self.loss}, rank {self.rank}, {users:,} "
-            f"{_noun('user', users)}, {items:,} {_noun('item', items)}>"
-        )
+        return f"<FactorModel {self.loss}, rank {self.rank}, {users:,} users, {items:,} items>"
 
     def __reduce__(self) -> Any:
         """Pickled without its caches."""
@@ -424,10 +421,6 @@ def _id_at(users: Any, items: Any, role: str, at: int) -> Any:
 
 def _shown(given: Any) -> str:
     return repr(given.item() if isinstance(given, np.generic) else given)
-
-
-def _noun(word: str, count: int) -> str:
-    return word if count == 1 else word + "s"
 
 
 def _warn(text: str) -> None:

@@ -10,11 +10,11 @@ from hogwild.data.synthetic import rcv1
 from hogwild.data.synthetic_ratings import movielens
 from hogwild.scaling import probe as probes
 from hogwild.scaling import study as studies
-from hogwild.scaling.look import look
 from hogwild.scaling.plan import Plan
 from hogwild.scaling.probe import Probe, probe, typical
 from hogwild.scaling.record import lines
 from hogwild.scaling.report import Report
+from hogwild.scaling.study import look
 
 
 @pytest.fixture(scope="module")
