@@ -11,6 +11,7 @@ from hogwild.coordinator import Quiet
 from hogwild.data import rating_statistics, statistics
 from hogwild.data.ratings import Ratings
 from hogwild.data.rows import Rows
+from hogwild.data.statistics import percent
 from hogwild.errors import DivergenceError
 from hogwild.scaling.plan import DECIDED, ONE, Configuration, Plan
 from hogwild.scaling.probe import Probe, probe, typical
@@ -90,7 +91,7 @@ def look(data: Rows | Ratings) -> Look:
         return Look(
             data.name,
             f"{len(data):,} ratings of {counted.items:,} items by {counted.users:,} users",
-            f"Two ratings share a user or an item {statistics.percent(counted.chance)} of the time.",
+            f"Two ratings share a user or an item {percent(counted.chance)} of the time.",
             rating_statistics.meaning(counted),
             RATING_BYTES * len(data),
             0,
