@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -30,24 +31,17 @@ def affinity_cores() -> int:
 
 
 def cpu_quota(cgroups: Path = CGROUPS, own: Path = OWN_CGROUP) -> float | None:
-    """The cores' worth of time that cgroups (version 1 or 2) grant, or None where unlimited."""
-    quotas = [_words(folder / "cpu.max") for folder in _cgroup_folders("", cgroups, own)]
-    for folder in _cgroup_folders("cpu", cgroups, own):
-        quotas.append(_words(folder / "cpu.cfs_quota_us") + _words(folder / "cpu.cfs_period_us"))
-    # Without a quota, version 2 says max, and version 1 says -1
-    granted = [some for some in quotas if len(some) == 2 and some[0].isdigit()]
+    """The cores' worth of time that cgroups (version 2) grant, or None where unlimited."""
+    quotas = [_words(folder / "cpu.max") for folder in _cgroup_folders(cgroups, own)]
+    granted = [some for some in quotas if some and some[0].isdigit()]  # else it is "max"
     return min((int(quota) / int(period) for quota, period in granted), default=None)
 
 
 def memory_limit(cgroups: Path = CGROUPS, own: Path = OWN_CGROUP) -> int:
     """Bytes of memory that this process may have: the machine's, or a container's limit."""
-    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    for controller, name in (("", "memory.max"), ("memory", "memory.limit_in_bytes")):
-        for folder in _cgroup_folders(controller, cgroups, own):
-            words = _words(folder / name)
-            if words and words[0].isdigit():
-                limits.append(int(words[0]))
-    return min(limits)
+    words = [_words(folder / "memory.max") for folder in _cgroup_folders(cgroups, own)]
+    limits = [int(some[0]) for some in words if some and some[0].isdigit()]
+    return min([os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *limits])
 
 
 def available_memory() -> int:
@@ -61,52 +55,40 @@ def available_memory() -> int:
 
 def _container_memory_in_use() -> int:
     """What a container's limit counts already, but for file contents that can be dropped."""
-    for controller, name in (("", "memory.current"), ("memory", "memory.usage_in_bytes")):
-        for folder in _cgroup_folders(controller, CGROUPS, OWN_CGROUP)[:1]:
-            used, counts = _words(folder / name), _words(folder / "memory.stat")
-            if used:
-                files = "inactive_file" if not controller else "total_inactive_file"
-                droppable = int(counts[counts.index(files) + 1]) if files in counts else 0
-                return int(used[0]) - droppable
+    for folder in _cgroup_folders(CGROUPS, OWN_CGROUP)[:1]:
+        used, counts = _words(folder / "memory.current"), _words(folder / "memory.stat")
+        if used:
+            files = "inactive_file"
+            droppable = int(counts[counts.index(files) + 1]) if files in counts else 0
+            return int(used[0]) - droppable
     return 0
 
 
-def _cgroup_folders(controller: str, cgroups: Path, own: Path) -> list[Path]:
-    """This process's folder of a controller ("" is version 2) and those above it."""
-    try:
-        lines = own.read_text().splitlines()
-    except OSError:
-        return []
-    for line in lines:
-        _, names, path = line.split(":", 2)
-        if controller in names.split(","):
-            mounts = [cgroups / names, cgroups / controller] if controller else [cgroups]
-            steps = [part for part in path.split("/") if part]
-            return [
-                mount.joinpath(*steps[:depth])
-                for mount in mounts
-                for depth in range(len(steps), -1, -1)
-            ]
+def _cgroup_folders(cgroups: Path, own: Path) -> list[Path]:
+    """This process's folder of cgroups and those above it."""
+    for word in _words(own):
+        if word.startswith("0::/"):
+            folder = Path(word.removeprefix("0::"))
+            return [cgroups / some.relative_to("/") for some in (folder, *folder.parents)]
     return []
 
 
 def _words(path: Path) -> list[str]:
+    return _text(path).split()
+
+
+def _text(path: Path) -> str:
     try:
-        return path.read_text().split()
+        return path.read_text()
     except OSError:
-        return []
+        return ""
 
 
 @cache
 def cpu_name() -> str:
     """The processor's name, as the system has it."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
+    found = re.search(r"^model name\s*:(.*)", _text(Path("/proc/cpuinfo")), re.M)
+    return found[1].strip() if found else platform.processor() or platform.machine()
 
 
 def record() -> dict[str, object]:

@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.data.atomic import writing
 from hogwild.data.given_arrays import native
 from hogwild.errors import HogwildError
-from hogwild.paths import PathLike
+from hogwild.paths import PathLike, writing
 
 MAGIC = b"HOGWILD\n"
 VERSION = 2  # the newest that is read; what an older program can read is written as of its time

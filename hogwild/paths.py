@@ -1,15 +1,21 @@
-"""Where files are to be written: refused before any work, if nothing can be."""
+"""Where files are written: refused before any work if nothing can be, and whole or not at all."""
 
+import errno
 import os
+import secrets
 import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from hogwild.errors import HogwildError, OptionError
 
 PathLike = str | os.PathLike[str]
 
 HEAD = 1 << 16  # bytes of a model file besides its weights, amply
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def check_files(outputs: dict[str, PathLike | None], *inputs: Any) -> None:
@@ -30,8 +36,47 @@ def check_files(outputs: dict[str, PathLike | None], *inputs: Any) -> None:
         raise OptionError("\n".join(problems))
 
 
+def check_space(path: PathLike, size: int) -> None:
+    """Refuses a path on a disk without room for a model with so many bytes of weights."""
+    needed, free = size + HEAD, shutil.disk_usage(Path(path).absolute().parent).free
+    if free < needed:
+        raise HogwildError(
+            f"{path} cannot be written: it needs {needed:,} bytes, and {free:,} are free; "
+            "make room, or name another place"
+        )
+
+
+@contextmanager
+def writing(path: PathLike) -> Iterator[BinaryIO]:
+    """A binary file that takes the place of `path` once it is written, and vanishes on any failure.
+
+    It is written beside its place under another name, so nobody ever sees half a file, and what
+    stood there before stays until the end. A link is followed, and the permissions are kept.
+    """
+    if problem := _unwritable(Path(path)):
+        raise HogwildError(problem)
+    target = Path(os.path.realpath(path))
+    beside = target.with_name(f".hogwild-{secrets.token_hex(8)}.part")
+    try:
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+        with beside.open("xb") as file:
+            yield file
+            file.flush()
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        beside.replace(target)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if error.errno in FULL:
+            reason = "the disk is full; free some space or choose another place"
+        raise HogwildError(f"{path} cannot be written: {reason}") from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
 def _unwritable(path: Path) -> str | None:
-    folder = path.absolute().parent
+    folder = Path(os.path.realpath(path)).parent
     if path.is_dir():
         return f"{path} is a folder; give the name of a file in it"
     if path.exists() and not path.is_file():
@@ -41,13 +86,3 @@ def _unwritable(path: Path) -> str | None:
     if not os.access(folder, os.W_OK):
         return f"{path} cannot be written: the folder {folder} is not writable for you"
     return None
-
-
-def check_space(path: PathLike, size: int) -> None:
-    """Refuses a path on a disk without room for a model with so many bytes of weights."""
-    needed, free = size + HEAD, shutil.disk_usage(Path(path).absolute().parent).free
-    if free < needed:
-        raise HogwildError(
-            f"{path} cannot be written: it needs {needed:,} bytes, and {free:,} are free; "
-            "make room, or name another place"
-        )

@@ -5,8 +5,7 @@ import time
 from typing import Any
 
 from hogwild import machine
-from hogwild.data.atomic import writing
-from hogwild.paths import PathLike
+from hogwild.paths import PathLike, writing
 
 Row = dict[str, Any]
 

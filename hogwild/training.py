@@ -10,11 +10,10 @@ from typing import Any, TypeVar
 from hogwild import trace as records
 from hogwild.config import TASKS, Config
 from hogwild.coordinator import Result, Run, State, Watcher
-from hogwild.data.files import load
+from hogwild.data.files import load, load_weights
 from hogwild.data.ratings import Ratings
 from hogwild.data.ratings_files import load_ratings, named_as_ratings
 from hogwild.data.rows import Labels, Rows, check_same_base
-from hogwild.data.weights import load_weights
 from hogwild.errors import DataError, HogwildError, OptionError, WorkerError
 from hogwild.learn.problem import Problem
 from hogwild.learn.registry import PROBLEMS

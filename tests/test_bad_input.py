@@ -94,7 +94,7 @@ def test_counts_below_0_are_named(what):
 @pytest.mark.parametrize("other", ["a", None])
 def test_labels_of_mixed_kinds_are_refused(other):
     mixed = np.array([1, other] * (SIZE // 2), object)
-    with pytest.raises(DataError, match="labels of two kinds, 1 and"):
+    with pytest.raises(DataError, match=r"labels of several kinds \(.*int"):
         train(Rows(X, mixed))
 
 

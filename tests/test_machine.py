@@ -17,7 +17,7 @@ def test_no_cgroups_mean_no_quota(tmp_path: Path) -> None:
     assert machine.cpu_quota(tmp_path / "none", tmp_path / "neither") is None
 
 
-def test_version_2_takes_the_smallest_quota_on_the_way_up(tmp_path: Path) -> None:
+def test_the_smallest_quota_on_the_way_up(tmp_path: Path) -> None:
     write(tmp_path / "own", "0::/a/b\n")
     write(tmp_path / "fs/a/b/cpu.max", "max 100000\n")
     write(tmp_path / "fs/a/cpu.max", "150000 100000\n")
@@ -25,20 +25,11 @@ def test_version_2_takes_the_smallest_quota_on_the_way_up(tmp_path: Path) -> Non
     assert machine.cpu_quota(tmp_path / "fs", tmp_path / "own") == 1.5
 
 
-def test_version_1_with_joined_controllers(tmp_path: Path) -> None:
-    write(tmp_path / "own", "3:cpu,cpuacct:/docker/x\n2:memory:/docker/x\n")
-    write(tmp_path / "fs/cpu,cpuacct/docker/x/cpu.cfs_quota_us", "250000\n")
-    write(tmp_path / "fs/cpu,cpuacct/docker/x/cpu.cfs_period_us", "100000\n")
-    write(tmp_path / "fs/memory/docker/x/memory.limit_in_bytes", "1000000\n")
-    assert machine.cpu_quota(tmp_path / "fs", tmp_path / "own") == 2.5
+def test_the_smallest_limit_of_memory_on_the_way_up(tmp_path: Path) -> None:
+    write(tmp_path / "own", "2:memory:/other\n0::/a/b\n")
+    write(tmp_path / "fs/a/b/memory.max", "max\n")
+    write(tmp_path / "fs/a/memory.max", "1000000\n")
     assert machine.memory_limit(tmp_path / "fs", tmp_path / "own") == 1_000_000
-
-
-def test_version_1_without_a_quota(tmp_path: Path) -> None:
-    write(tmp_path / "own", "3:cpu:/x\n")
-    write(tmp_path / "fs/cpu/cpu.cfs_quota_us", "-1\n")
-    write(tmp_path / "fs/cpu/cpu.cfs_period_us", "100000\n")
-    assert machine.cpu_quota(tmp_path / "fs", tmp_path / "own") is None
 
 
 @pytest.mark.parametrize(("quota", "cores"), [(0.5, 1), (1.5, 1), (2.5, 2), (64.0, 3), (None, 3)])

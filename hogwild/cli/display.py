@@ -132,6 +132,10 @@ class Table:
     def __init__(self, about: Row) -> None:
         self._about = about
         self._shown = list(dict.fromkeys([*about["shown"], about["metric"]]))
+        self._firsts = list(about["options"] or ["fold"])
+        width = CELL_OF_FOLDS if about["folds"] and about["options"] else CELL
+        rooms = [max(width, len(name) + 2) for name in self._shown]
+        self._rooms = [*(CELL for _ in self._firsts), *rooms, CELL]
 
     def head(self) -> str:
         """What is compared, and the titles."""
@@ -142,36 +146,28 @@ class Table:
         first = f"comparing {what} by the {self._about['metric']} on {by}"
         if not options:
             first = f"cross-validation: {by}, each judged by a model that did not learn from it"
-        titles = [f"{name:>{CELL}}" for name in options or ["fold"]]
-        titles += [f"{name:>{self._room(name)}}" for name in self._shown]
-        return f"{first}\n{''.join(titles)}{'epochs':>{CELL}}"
+        return f"{first}\n{self._line(*self._firsts, *self._shown, 'epochs')}"
 
     def lines(self, row: Row) -> list[str]:
         """A row of the table; if it is the only one, its folds."""
         if self._about["options"]:
-            values = "".join(f"{row[name]:>{CELL}.4g}" for name in self._about["options"])
-            return [values + self._cells(row, spread=bool(self._about["folds"]))]
-        folds = [
-            f"{number:>{CELL}}{self._cells(fold)}" for number, fold in enumerate(row["folds"], 1)
-        ]
+            values = [f"{row[name]:.4g}" for name in self._firsts]
+            return [self._cells(row, *values, spread=bool(self._about["folds"]))]
+        folds = [self._cells(fold, str(number)) for number, fold in enumerate(row["folds"], 1)]
         spread = {name: row.get(f"{name}_std") for name in self._shown}
-        return [
-            *folds,
-            f"{'mean':>{CELL}}{self._cells(row)}",
-            f"{'spread':>{CELL}}{self._cells(spread)}",
-        ]
+        return [*folds, self._cells(row, "mean"), self._cells(spread, "spread")]
 
-    def _room(self, name: str) -> int:
-        of_folds = self._about["folds"] and self._about["options"]
-        return max(CELL_OF_FOLDS if of_folds else CELL, len(name) + 2)
+    def _line(self, *cells: str) -> str:
+        padded = (f"{cell:>{room}}" for cell, room in zip(cells, self._rooms, strict=True))
+        return "".join(padded).rstrip()
 
-    def _cells(self, row: Row, spread: bool = False) -> str:
+    def _cells(self, row: Row, *firsts: str, spread: bool = False) -> str:
         """The metrics, some with their standard deviation, and the epochs."""
         texts = {name: _short(row.get(name)) for name in self._shown}
         if spread:
             texts |= {k: f"{t} +- {_short(row.get(f'{k}_std'), '.2g')}" for k, t in texts.items()}
-        epochs = f"{row['epochs']:>{CELL}.4g}" if "epochs" in row else ""
-        return "".join(f"{text:>{self._room(k)}}" for k, text in texts.items()) + epochs
+        epochs = f"{row['epochs']:.4g}" if "epochs" in row else ""
+        return self._line(*firsts, *texts.values(), epochs)
 
 
 def _short(value: float | None, form: str = ".5g") -> str:
@@ -198,6 +194,5 @@ def _formatted(value: float | None, form: str, width: int) -> str:
         return f"{'-':>{width}}"
     if form == "percent":
         return f"{100 * value:>{width - 2}.2f} %"
-    if form.endswith("d"):
-        return f"{value:{width}{form}}"
-    return f"{value:{width}{form}}" if abs(value) < 1e4 else f"{value:{width}.4e}"
+    short = form.endswith("d") or abs(value) < 1e4
+    return f"{value:{width}{form}}" if short else f"{value:{width}.4e}"

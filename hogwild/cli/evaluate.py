@@ -4,8 +4,7 @@ import argparse
 import json
 from typing import Any
 
-from hogwild.cli.models import add_columns, add_model, refuse
-from hogwild.cli.options import base_of, plain
+from hogwild.cli.options import add_columns, add_model, base_of, plain, refuse
 from hogwild.data.files import load
 from hogwild.data.ratings_files import load_ratings
 from hogwild.learn.registry import load_model
@@ -30,7 +29,7 @@ SHARES = ("error", "top_5_error", "hamming_loss", "subset_accuracy")
 # Why a number is missing; others that are missing make no sense for the model, and are left out
 MISSING = {
     "log_loss": "this model gives no probabilities",
-    "auc": "rows of one class only",
+    "auc": "labels or ratings of one kind only",
     "r2": "all targets are equal",
 }
 MOST = 10  # classes whose errors or weights are printed
@@ -67,12 +66,9 @@ def run(parsed: argparse.Namespace) -> int:
 def _show_ratings(found: dict[str, Any], model: FactorModel) -> None:
     print(f"ratings    {found['ratings']:,}")
     print(f"objective  {found['objective']:.6f}   ({model.loss} loss, with its penalty)")
-    print(f"RMSE       {found['rmse']:.6f}")
-    print(f"MAE        {found['mae']:.6f}")
-    if "auc" in found:
-        auc = found["auc"]
-        print(f"log loss   {found['log_loss']:.6f}")
-        print(f"AUC        {'-   (values of one kind only)' if auc is None else f'{auc:.6f}'}")
+    for name in ("rmse", "mae", "log_loss", "auc"):
+        if name in found:
+            print(f"{TITLES[name]:<10} {_value(found, name)}")
     print(f"unknown    {found['unknown']:,}   (ratings of a user or an item not in the training)")
 
 

@@ -3,11 +3,10 @@
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from hogwild.cli.options import ARGUMENTS
 from hogwild.data.files import save
 from hogwild.data.ratings_files import format_to_write, save_ratings
 from hogwild.data.synthetic import rcv1, rcv1_classes, rcv1_numbers
@@ -18,62 +17,51 @@ from hogwild.models.heads import HeadsModel
 from hogwild.models.linear import LinearModel
 from hogwild.paths import check_files
 
-
-class Kind(NamedTuple):
-    """A kind of data: what it is, what writes it, and the options that it alone has.
-
-    An option has a default, a type, and a text that says what it means.
-    """
-
-    text: str
-    write: Callable[[argparse.Namespace], None]
-    options: dict[str, tuple[Any, Callable[[str], Any], str]]
+TEST_SHARE = 0.1
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    kinds = "; ".join(f"{name}: {kind.text}" for name, kind in KINDS.items())
-    parser.add_argument("kind", metavar="KIND", choices=KINDS, help=kinds)
-    parser.add_argument(
-        "output",
-        metavar="OUT",
-        help="a file to write: rows as .svm or .npz, ratings as .csv, .tsv, .npz or .mtx; "
-        "text also with .gz or .bz2 behind",
-    )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="[0]")
-    for name, kind in KINDS.items():
-        group = parser.add_argument_group(f"options of {name}")
-        for word, (default, convert, text) in kind.options.items():
-            group.add_argument(
-                "--" + word.replace("_", "-"),
-                type=convert,
-                metavar=ARGUMENTS.get(convert, "FILE"),
-                help=text if default is None else f"{text} [{default}]",
-            )
+    kinds = parser.add_subparsers(title="kinds of data", metavar="KIND", required=True)
+    add = _kind(kinds, "rcv1", "text-like sparse rows", ".svm or .npz", _write_rcv1)
+    add("--rows", type=int, default=200_000, metavar="N", help="how many rows [%(default)s]")
+    add("--columns", type=int, default=47_236, metavar="N", help="how many columns [%(default)s]")
+    first = "begin at this row of the endless set that the seed names: for test rows that go with "
+    first += "training rows [%(default)s]"
+    add("--first-row", type=int, default=0, metavar="N", help=first)
+    add("--classes", type=int, metavar="N", help="classes, in place of the labels -1 and 1")
+    several = "with --classes: mean number of labels of a row, which then has any number"
+    add("--labels", type=float, metavar="X", help=several)
+    add("--targets", metavar="WORD", help="numbers or counts, in place of the labels")
+    add("--weights", metavar="FILE", help="a file for the weights behind the labels, as a model")
+    text = "half stars by users for items, by default as many as in MovieLens 1M"
+    add = _kind(kinds, "ratings", text, ".csv, .tsv, .npz or .mtx", _write_ratings)
+    all_of_them = "how many ratings, those for --test among them [%(default)s]"
+    add("--users", type=int, default=6_040, metavar="N", help="how many users [%(default)s]")
+    add("--items", type=int, default=3_706, metavar="N", help="how many items [%(default)s]")
+    add("--ratings", type=int, default=1_000_209, metavar="N", help=all_of_them)
+    behind = "factors of users and items behind the ratings [%(default)s]"
+    add("--rank", type=int, default=16, metavar="N", help=behind)
+    add("--test", metavar="FILE", help="a second file, for ratings to test on")
+    share = f"the share of the ratings that goes there [{TEST_SHARE}]"
+    add("--test-share", type=float, metavar="X", help=share)
+
+
+def _kind(
+    kinds: Any, name: str, text: str, suffixes: str, write: Callable[[argparse.Namespace], None]
+) -> Callable[..., Any]:
+    """Adds a kind of data with the options that all have; returns what adds its own."""
+    parser = kinds.add_parser(name, help=text, description=f"hogwild generate {name}: {text}.")
+    file = f"a file to write: {suffixes}; text also with .gz or .bz2 behind"
+    parser.add_argument("output", metavar="OUT", help=file)
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="[%(default)s]")
+    parser.set_defaults(write=write)
+    return parser.add_argument  # type: ignore[no-any-return]
 
 
 def run(parsed: argparse.Namespace) -> int:
     """Writes seeded synthetic data; the same seed gives the same bytes."""
-    _refuse_others(parsed)
-    KINDS[parsed.kind].write(parsed)
+    parsed.write(parsed)
     return 0
-
-
-def _refuse_others(parsed: argparse.Namespace) -> None:
-    """Refuses the options of other kinds, and fills in the defaults of this one."""
-    able = ", ".join("--" + word.replace("_", "-") for word in KINDS[parsed.kind].options)
-    wrong = [
-        f"{word}: only for {name}; {parsed.kind} has {able}"
-        for name, kind in KINDS.items()
-        for word in kind.options
-        if name != parsed.kind and getattr(parsed, word) is not None
-    ]
-    if wrong:
-        raise OptionError("\n".join(wrong))
-    if parsed.kind == "ratings" and parsed.test is None and parsed.test_share is not None:
-        raise OptionError("test_share: it needs --test, the file for that share")
-    for word, (default, _, _) in KINDS[parsed.kind].options.items():
-        if getattr(parsed, word) is None:
-            setattr(parsed, word, default)
 
 
 def _write_rcv1(parsed: argparse.Namespace) -> None:
@@ -113,11 +101,14 @@ def _write_ratings(parsed: argparse.Namespace) -> None:
     files = [path for path in (parsed.output, parsed.test) if path is not None]
     for path in files:
         format_to_write(Path(path))
-    if not 0 < parsed.test_share < 1:
-        raise OptionError(f"test_share: must lie between 0 and 1, not {parsed.test_share:g}")
+    if parsed.test is None and parsed.test_share is not None:
+        raise OptionError("test_share: it needs --test, the file for that share")
+    share = TEST_SHARE if parsed.test_share is None else parsed.test_share
+    if not 0 < share < 1:
+        raise OptionError(f"test_share: must lie between 0 and 1, not {share:g}")
     sizes = parsed.users, parsed.items, parsed.ratings
     ratings, _ = movielens(*sizes, parsed.seed, rank=parsed.rank)
-    parts = [ratings] if parsed.test is None else ratings.split(parsed.test_share, parsed.seed)
+    parts = [ratings] if parsed.test is None else ratings.split(share, parsed.seed)
     if not all(map(len, parts)):
         counts = " and ".join(f"{len(part):,}" for part in parts)
         raise OptionError(
@@ -128,41 +119,3 @@ def _write_ratings(parsed: argparse.Namespace) -> None:
         save_ratings(part, path)
         users, items = part.shape
         print(f"{path}: {len(part):,} ratings of {items:,} items by {users:,} users")
-
-
-KINDS = {
-    "rcv1": Kind(
-        "text-like sparse rows",
-        _write_rcv1,
-        {
-            "rows": (200_000, int, "how many rows"),
-            "columns": (47_236, int, "how many columns"),
-            "first_row": (
-                0,
-                int,
-                "begin at this row of the endless set that the seed names: for test rows that go "
-                "with training rows",
-            ),
-            "classes": (None, int, "classes, in place of the labels -1 and 1"),
-            "labels": (
-                None,
-                float,
-                "with --classes: mean number of labels of a row, which then has any number",
-            ),
-            "targets": (None, str, "numbers or counts, in place of the labels"),
-            "weights": (None, str, "a file for the weights behind the labels, as a model"),
-        },
-    ),
-    "ratings": Kind(
-        "half stars by users for items, by default as many as in MovieLens 1M",
-        _write_ratings,
-        {
-            "users": (6_040, int, "how many users"),
-            "items": (3_706, int, "how many items"),
-            "ratings": (1_000_209, int, "how many ratings, those for --test among them"),
-            "rank": (16, int, "factors of users and items behind the ratings"),
-            "test": (None, str, "a second file, for ratings to test on"),
-            "test_share": (0.1, float, "the share of the ratings that goes there"),
-        },
-    ),
-}

@@ -8,8 +8,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from hogwild.cli.models import add_columns
-from hogwild.cli.options import add_index_base, index_base, plain
+from hogwild.cli.options import add_columns, add_index_base, plain
 from hogwild.data import rating_statistics, statistics
 from hogwild.data.files import FORMATS as ROW_FORMATS
 from hogwild.data.files import load, opened, suffix_of
@@ -80,11 +79,11 @@ def _are_ratings(path: Path) -> bool:
         return False
     if suffix in ROW_FORMATS and path.suffix.lower() != ".npz":
         return False
-    with opened(path) as source:
+    with opened(path) as file:
         if suffix == ".npz":  # a matrix may be either, and is rows
-            arrays = Arrays(str(path), source.file)
+            arrays = Arrays(str(path), file)
             return all(any(name in arrays for name in names) for names in (USERS, ITEMS))
-        text = source.file.read(LOOKED_AT)
+        text = file.read(LOOKED_AT)
     lines = (line.partition(b"#")[0].strip() for line in text.splitlines())
     return _line_is_ratings(next(filter(None, lines), b""))
 
@@ -98,7 +97,7 @@ def _line_is_ratings(line: bytes) -> bool:
 
 
 def _rows(parsed: argparse.Namespace) -> Found:
-    rows = load(parsed.data, index_base=index_base(parsed), labels=False)
+    rows = load(parsed.data, index_base=parsed.index_base, labels=False)
     found = statistics.statistics(rows)
     empty = f", {found.empty_rows:,} of them empty" if found.empty_rows else ""
     how = "" if found.rho_exact else f" (at least; the largest among {found.rho_sample:,} rows)"

@@ -1,4 +1,4 @@
-"""Options that several commands have, and those that are the fields of `Config`."""
+"""Options that several commands have, the fields of `Config` among them, and what models allow."""
 
 import argparse
 import dataclasses
@@ -7,6 +7,9 @@ from typing import Any
 
 from hogwild.config import Config, kind_of
 from hogwild.data.ratings import DUPLICATES
+from hogwild.errors import HogwildError, OptionError
+from hogwild.learn.registry import load_model
+from hogwild.models.factors import FactorModel
 
 ARGUMENTS: dict[Any, str] = {int: "N", float: "X", str: "WORD"}  # what help calls a value
 
@@ -33,7 +36,7 @@ def add_config(parser: argparse.ArgumentParser, without: Collection[str] = ()) -
             name,
             dest=known.name,
             default=known.default,
-            type=_number(known),
+            type=number_or_text(kind_of(known)),
             metavar="|".join(choices()) if choices else ARGUMENTS[kind_of(known)],
             help=text
             + ("; FROM:TO:COUNT compares values" if known.metadata["searched"] else "")
@@ -50,7 +53,8 @@ def add_index_base(parser: argparse.ArgumentParser) -> None:
     """For commands that read text without a model that knows."""
     parser.add_argument(
         "--index-base",
-        choices=("auto", "0", "1"),
+        type=lambda text: {"0": 0, "1": 1}.get(text, text),
+        choices=("auto", 0, 1),
         default="auto",
         help="the number of the first column in the file [auto: 0 if it occurs, else 1]",
     )
@@ -66,9 +70,35 @@ def add_duplicates(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def index_base(parsed: argparse.Namespace) -> Any:
-    """The value that `load` wants."""
-    return parsed.index_base if parsed.index_base == "auto" else int(parsed.index_base)
+def add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="a file that train --model wrote")
+
+
+def add_columns(parser: argparse.ArgumentParser) -> None:
+    """Which columns of a file are users, items and values."""
+    parser.add_argument(
+        "--columns",
+        metavar="A,B,C",
+        help="columns of user, item and rating, by name or place [by usual names, or 1,2,3]",
+    )
+
+
+def factor_model(path: str, command: str) -> FactorModel:
+    """A model of ratings; other models are refused."""
+    model = load_model(path)
+    if model.kind != FactorModel.kind:
+        raise HogwildError(
+            f"{path} holds a {model.kind} model; {command} needs factors of users and items: "
+            "train them with --task mf"
+        )
+    return model  # type: ignore[no-any-return]
+
+
+def refuse(parsed: argparse.Namespace, model: Any, *options: str) -> None:
+    """Refuses options that this kind of model has no use for."""
+    given = [name for name in options if getattr(parsed, name)]
+    if given:
+        raise OptionError("\n".join(f"{name}: not for a {model.kind} model" for name in given))
 
 
 def plain(label: Any) -> str:
@@ -82,12 +112,12 @@ def base_of(model: Any) -> Any:
     return "auto" if model.index_base is None else model.index_base
 
 
-def _number(known: "dataclasses.Field[Any]") -> Any:
+def number_or_text(kind: Any) -> Any:
     """Turns text into a number where it is one; where not, `Config` says what it should be."""
 
     def convert(text: str) -> Any:
         try:
-            return kind_of(known)(text)
+            return kind(text)
         except ValueError:
             return text
 

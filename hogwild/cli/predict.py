@@ -4,9 +4,8 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from hogwild.cli.models import add_columns, add_model, refuse
-from hogwild.cli.options import base_of, plain
-from hogwild.cli.output import add_output, put
+from hogwild.cli.options import add_columns, add_model, base_of, plain, refuse
+from hogwild.cli.streams import add_output, put
 from hogwild.data.files import load
 from hogwild.data.ratings_files import load_ratings
 from hogwild.errors import OptionError

@@ -5,8 +5,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from hogwild.cli.models import add_columns, add_model, factor_model
-from hogwild.cli.output import add_output, put
+from hogwild.cli.options import add_columns, add_model, factor_model
+from hogwild.cli.streams import add_output, put
 from hogwild.data.ids import Ids
 from hogwild.data.ratings_files import load_ratings
 from hogwild.errors import OptionError
@@ -47,12 +47,9 @@ def run(parsed: argparse.Namespace) -> int:
 def _recommended(model: FactorModel, parsed: argparse.Namespace) -> Iterator[str]:
     file = parsed.exclude_seen
     seen = load_ratings(file, columns=parsed.columns, values=False) if file else None
-    count = len(model.user_ids if parsed.all_users else parsed.user)
-    for begin in range(0, count, USERS):
-        if parsed.all_users:
-            users = model.user_ids.take(range(begin, min(begin + USERS, count)))
-        else:
-            users = parsed.user[begin : begin + USERS]
+    asked = model.user_ids if parsed.all_users else parsed.user
+    for begin in range(0, len(asked), USERS):
+        users = asked[begin : begin + USERS]
         found = model.recommend(users, parsed.n, exclude=seen)
         yield from written(users, model.user_ids, found, ("user", "items", "scores"), parsed.json)
 

@@ -2,11 +2,9 @@
 
 import argparse
 import dataclasses
-from functools import partial
 from typing import Any
 
-from hogwild.cli.models import add_columns
-from hogwild.cli.options import add_config, add_duplicates, add_index_base, index_base
+from hogwild.cli.options import add_columns, add_config, add_duplicates, add_index_base
 from hogwild.config import Config
 from hogwild.data.ratings import Ratings
 from hogwild.data.rows import Rows
@@ -35,13 +33,10 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     rows, ratings = (",".join(STRATEGIES[family]) for family in ("linear", "factors"))
     names = f"strategies, or auto [{rows} for rows; {ratings} for ratings]"
-    own = "compare each strategy with its own run with one worker [all with the same run]"
     add("--workers", metavar="N,N,...", help="numbers of workers [1, 2, 4, ... up to the cores]")
     add("--strategies", metavar="A,B,...", help=names)
     add("--target", type=float, default=TARGET, metavar="GAP", help=f"gap to reach [{TARGET:g}]")
-    add("--optimum", type=float, metavar="X", help="objective with gap 0 [the best of all runs]")
     add("--repeat", type=int, default=REPEATS, metavar="N", help=f"runs of each [{REPEATS}]")
-    add("--own-baseline", action="store_true", help=own)
     add("--out", default=OUT, metavar="PREFIX", help=f"write PREFIX.jsonl and PREFIX.html [{OUT}]")
 
 
@@ -52,15 +47,14 @@ def run(parsed: argparse.Namespace) -> int:
     changed = {name: value for name, value in given.items() if value != fields[name]}
     plan = planned(parsed, {"task": parsed.task} | changed)
     check_outputs(parsed.out, parsed.data)
-    how = index_base(parsed), parsed.columns, parsed.duplicates
+    how = parsed.index_base, parsed.columns, parsed.duplicates
     print(measured(load_data(parsed.data, parsed.task, *how), plan, parsed.out), flush=True)
     return 0
 
 
 def planned(parsed: argparse.Namespace, options: dict[str, Any]) -> Plan:
     """The plan that the options of the study say, for runs with these options."""
-    plan = partial(Plan.of, options, parsed.strategies, parsed.workers, repeats=parsed.repeat)
-    return plan(target=parsed.target, optimum=parsed.optimum, own_baseline=parsed.own_baseline)
+    return Plan.of(options, parsed.strategies, parsed.workers, parsed.repeat, parsed.target)
 
 
 def measured(data: Rows | Ratings, plan: Plan, out: Any) -> str:

@@ -3,9 +3,9 @@
 import argparse
 from typing import Any
 
-from hogwild.cli.models import add_model, factor_model
-from hogwild.cli.output import add_output, put
+from hogwild.cli.options import add_model, factor_model
 from hogwild.cli.recommend import add_number, written
+from hogwild.cli.streams import add_output, put
 from hogwild.errors import OptionError
 from hogwild.paths import check_files
 

@@ -1,8 +1,12 @@
-"""Standard output and standard error, of which either may be gone: a closed pipe or terminal."""
+"""Where commands write: standard output and error, of which either may be gone, or a file."""
 
+import argparse
 import os
 import sys
+from collections.abc import Iterable
 from typing import TextIO
+
+from hogwild.paths import writing
 
 
 def complain(text: str) -> None:
@@ -16,3 +20,19 @@ def complain(text: str) -> None:
 def silence(stream: TextIO) -> None:
     """Sends what is still to be written there nowhere: Python must not fail for it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--output", metavar="FILE", help="write here, not to standard output")
+
+
+def put(lines: Iterable[str], output: str | None) -> None:
+    """Writes lines, some at a time."""
+    if output is None:
+        for some in lines:
+            sys.stdout.write(some)
+        sys.stdout.flush()
+        return
+    with writing(output) as file:
+        for some in lines:
+            file.write(some.encode())

@@ -5,13 +5,13 @@ from functools import partial
 from pathlib import Path
 
 from hogwild.cli.display import Json, Lines, Silent, say
-from hogwild.cli.models import add_columns
 from hogwild.cli.options import (
+    add_columns,
     add_config,
     add_duplicates,
     add_index_base,
     config_options,
-    index_base,
+    number_or_text,
 )
 from hogwild.cli.streams import complain
 from hogwild.coordinator import Result
@@ -38,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--folds",
-        type=_whole,
+        type=number_or_text(int),
         metavar="N",
         help="number of folds to cross-validate with, before training on all rows",
     )
@@ -69,7 +69,7 @@ def run(parsed: argparse.Namespace) -> int:
         "model": parsed.model,
         "trace": parsed.trace,
         "watcher": display,
-        "index_base": index_base(parsed),
+        "index_base": parsed.index_base,
     }
     result: Result
     if is_search(options, parsed.folds):
@@ -86,10 +86,6 @@ def run(parsed: argparse.Namespace) -> int:
     kept = f"the model so far is in {parsed.model}" if parsed.model else "no --model was asked for"
     complain(f"interrupted; {kept}")
     return 130
-
-
-def _whole(text: str) -> int | str:
-    return int(text) if text.isdecimal() else text
 
 
 def _check(parsed: argparse.Namespace) -> None:

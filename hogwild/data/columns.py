@@ -26,6 +26,7 @@ KNOWN = {
 }
 ROLE_OF = {name: role for role, names in KNOWN.items() for name in names.split()}
 
+PLACE = re.compile("0*[1-9][0-9]{0,5}")
 QUOTED = re.compile(rb'"((?:[^"]|"")*)" *')
 
 Columns = tuple[int, ...] | tuple[str, ...]
@@ -59,7 +60,7 @@ def checked_columns(columns: Any, values: bool) -> Columns | None:
     cells = [cell.strip() if isinstance(cell, str) else cell for cell in given[: 2 + values]]
     if len(set(map(str, cells))) < len(cells):
         raise OptionError(f"columns is {columns!r}; it names a column twice")
-    if all(map(_is_place, cells)):
+    if all(type(cell) in (str, int) and PLACE.fullmatch(str(cell)) for cell in cells):
         return tuple(int(cell) - 1 for cell in cells)
     if all(isinstance(cell, str) and cell and not cell.isdecimal() for cell in cells):
         return tuple(cells)
@@ -68,10 +69,6 @@ def checked_columns(columns: Any, values: bool) -> Columns | None:
 
 def _example(values: bool) -> str:
     return '"user,item,rating" or "1,2,3"' if values else '"user,item" or "1,2"'
-
-
-def _is_place(cell: Any) -> bool:
-    return type(cell) in (str, int) and str(cell).isdecimal() and 1 <= int(cell) <= 10**6
 
 
 def split(line: bytes, separator: bytes) -> Fields:
@@ -152,25 +149,20 @@ def _understood(lines: list[bytes], meaning: Callable[[bytes], Any]) -> int:
 
 def _layout(lines: list[bytes], separator: bytes, columns: Columns | None, values: bool) -> Layout:
     first = split(lines[0], separator)
-    if columns is None:
-        places = _by_known_names(first, separator, values)
-        if places is not None:
-            return Layout(separator, places, True)
-        if len(first) < 2 + values:
-            raise Unclear(_too_few(first, separator, values))
-        places = (0, 1, 2)[: 2 + values]
-        if _is_header(lines, places, separator, values):
-            raise Unclear(
-                f"neither a rating nor a header with names that are known: {_listed(first)}; "
-                f"{_say_which(values)}"
-            )
-        return Layout(separator, places, False)
-    if isinstance(columns[0], str):
+    if columns is None and (known := _by_known_names(first, separator, values)):
+        return Layout(separator, known, True)
+    if columns is not None and isinstance(columns[0], str):
         return Layout(separator, _by_names(first, columns), True)
-    places = tuple(int(place) for place in columns)
+    places = tuple(map(int, columns or range(2 + values)))
     if len(first) <= max(places):
         raise Unclear(_too_few(first, separator, values, max(places) + 1))
-    return Layout(separator, places, _is_header(lines, places, separator, values))
+    header = _is_header(lines, places, separator, values)
+    if header and columns is None:
+        raise Unclear(
+            f"neither a rating nor a header with names that are known: {_listed(first)}; "
+            f"{_say_which(values)}"
+        )
+    return Layout(separator, places, header)
 
 
 def _plain(name: bytes | str) -> str:
@@ -216,10 +208,9 @@ def _by_names(first: Fields, columns: Columns) -> tuple[int, ...]:
 def _is_header(lines: list[bytes], places: tuple[int, ...], separator: bytes, values: bool) -> bool:
     """Whether the wanted fields of the first line are names: no numbers, while there are below."""
     fields = split(lines[0], separator)
-    for place in places:
-        field = fields[place]
-        if not field or NUMBER.fullmatch(field) or NOT_FINITE.match(field):
-            return False
+    named = [fields[place] for place in places]
+    if any(not field or NUMBER.fullmatch(field) or NOT_FINITE.match(field) for field in named):
+        return False
     return values or all(_holds_numbers(lines[1:], place, separator) for place in places)
 
 
@@ -231,7 +222,7 @@ def _holds_numbers(lines: list[bytes], place: int, separator: bytes) -> bool:
     return 0 < count == len(lines)
 
 
-def _too_few(first: Fields, separator: bytes, values: bool, wanted: int = 0) -> str:
+def _too_few(first: Fields, separator: bytes, values: bool, wanted: int) -> str:
     what = "user, item and value" if values else "user and item"
     if len(first) == 1:
         known = ", ".join(SEPARATORS.values())
@@ -239,7 +230,7 @@ def _too_few(first: Fields, separator: bytes, values: bool, wanted: int = 0) -> 
     hint = " (for pairs without values: values=False)" if values and len(first) == 2 else ""
     return (
         f"{len(first)} fields (separated by {SEPARATORS[separator]}); expected {what} in at least "
-        f"{wanted or 2 + values}{hint}"
+        f"{wanted}{hint}"
     )
 
 

@@ -5,9 +5,10 @@ not understand is looked at here once more: it has a number that is hard to roun
 quotes, or a mistake, which gets its message here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -28,25 +29,19 @@ from hogwild.kernels.delimited import (
 )
 from hogwild.kernels.text import PADDING
 
-if TYPE_CHECKING:
-    from hogwild.data.files import Source
-
 LINES = 1 << 13  # parsed at a time: what is known of them stays in the cache
 SAMPLE = 20  # lines that are looked at to find out what separates the fields
 NO_PLACE = 2**64 - 1
 WAYS = {b"::": DOUBLE, b" ": BLANKS}
 
 
-class Column(Protocol):
-    """What gives codes to the ids in one column."""
-
-    def add(self, given: Texts, codes: Codes) -> None: ...
+Coding = Callable[[Texts, Codes], None]  # writes the codes of the ids in a column
 
 
 class Parsed:
     """The ratings that were read so far. The arrays are longer."""
 
-    def __init__(self, name: str, layout: Layout, columns: tuple[Column, Column]) -> None:
+    def __init__(self, name: str, layout: Layout, columns: tuple[Coding, Coding]) -> None:
         self.name = name
         self.layout = layout
         self.columns = columns
@@ -114,8 +109,8 @@ class Parsed:
         """Adds the ids that were found in a text."""
         end = self.count + count
         found = [places[:count] for places in self._found]
-        self.columns[0].add(Texts(text, *found[:2]), self.users[self.count : end])
-        self.columns[1].add(Texts(text, *found[2:]), self.items[self.count : end])
+        self.columns[0](Texts(text, *found[:2]), self.users[self.count : end])
+        self.columns[1](Texts(text, *found[2:]), self.items[self.count : end])
         self.count = end
 
     def _make_room(self, more: int) -> None:
@@ -128,14 +123,14 @@ class Parsed:
         raise DataError(f"{self.name}: line {line}: {problem}") from None
 
 
-def read(source: "Source", *, columns: Any, values: bool) -> Ratings:
+def read(path: Path, file: BinaryIO, *, columns: Any, values: bool) -> Ratings:
     """Reads a file; the layout is found in its first lines."""
     wanted = checked_columns(columns, values)
-    name = str(source.path)
+    name = str(path)
     users, items = Coder(), Coder()
     parsed: Parsed | None = None
     blank = 0
-    for text, size in blocks_of(source.file):
+    for text, size in blocks_of(file):
         begin = 0
         if parsed is None and not blank:
             begin = start_of_text(text, f"{name}: is not delimited text")
@@ -147,8 +142,8 @@ def read(source: "Source", *, columns: Any, values: bool) -> Ratings:
             refuse_zero_bytes(name, text, begin, size, blank)
             first = blank + text.count(b"\n", 0, sample[0][0]) + 1
             lines = [bytes(text[at : end - 1]) for at, end in sample]
-            layout = layout_of(source.path, lines, wanted, values, first)
-            parsed = Parsed(name, layout, (users, items))
+            layout = layout_of(path, lines, wanted, values, first)
+            parsed = Parsed(name, layout, (users.add, items.add))
             parsed.line = first - 1 + layout.header
             begin = sample[0][layout.header]
         parsed.take(text, begin, size)
@@ -182,23 +177,15 @@ SPECIAL = b',;\t"\r'  # what may end a field, or begin one that is quoted
 UNWRITABLE = {b"\n": "the end of a line", b"\0": "a zero byte"}
 
 
-class Delimited:
-    """Text with one separator, as it is written."""
+def write(ratings: Ratings, file: BinaryIO, *, separator: bytes) -> None:
+    """Writes ratings, every value with the fewest digits that are read back to the same bits.
 
-    def __init__(self, separator: bytes) -> None:
-        self.separator = separator
-
-    def write(self, ratings: Ratings, file: BinaryIO) -> None:
-        """Writes ratings, every value with the fewest digits that are read back to the same bits.
-
-        Text that looks like a whole number becomes one when it is read back, if all ids do.
-        """
-        header = [b"user", b"item", b"rating"][: 2 + (ratings.values is not None)]
-        file.write(self.separator.join(header) + b"\n")
-        texts = [_writable(ids, ratings.name) for ids in (ratings.user_ids, ratings.item_ids)]
-        write_lines(ratings, texts[0], texts[1], self.separator, file)
-
-    read = staticmethod(read)
+    Text that looks like a whole number becomes one when it is read back, if all ids do.
+    """
+    header = [b"user", b"item", b"rating"][: 2 + (ratings.values is not None)]
+    file.write(separator.join(header) + b"\n")
+    texts = [_writable(ids, ratings.name) for ids in (ratings.user_ids, ratings.item_ids)]
+    write_lines(ratings, texts[0], texts[1], separator, file)
 
 
 def write_lines(

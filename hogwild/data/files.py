@@ -1,64 +1,41 @@
 """Opening files, and which format is read by which module.
 
-A format is a module with `read` and `write` as in `Format`. To add one, write the module and name
-its suffix in `FORMATS`.
+A format is a function that reads from an open file, and one that writes into one. To add a format,
+write a module with both, and name its suffix in `FORMATS`.
 """
 
 import bz2
 import gzip
 import io
-import os
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import BinaryIO, Protocol, TypeVar, cast
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
 
 from hogwild.data import npz, svmlight
-from hogwild.data.atomic import writing
-from hogwild.data.bzip2 import Streams
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError, OptionError
+from hogwild.paths import PathLike, writing
 
 INDEX_BASES = ("auto", 0, 1)
 
 COMPRESSED = {".gz": "gzip", ".bz2": "bzip2"}
 
+BLOCK = 1 << 16  # bytes of bzip2 to read at a time
+
 PACKED = (".npz",)  # formats that do their own packing
 
-F = TypeVar("F")
+Format = tuple[Callable[..., Any], Callable[..., None]]  # what reads, and what writes
+
+FORMATS: dict[str, Format] = {".npz": (npz.read, npz.write)}
+OTHERWISE: Format = svmlight.read, svmlight.write
 
 
-@dataclass(frozen=True)
-class Source:
-    """An open file: `file` gives its contents, unpacked; `raw` and `size` are what is on disk."""
-
-    path: Path
-    file: BinaryIO
-    raw: BinaryIO
-    size: int
-
-    def progress(self) -> float:
-        """Which part of the file has been read; 0 where that cannot be known (a pipe)."""
-        return self.raw.tell() / self.size if self.size else 0.0
-
-
-class Format(Protocol):
-    """What a format's module offers."""
-
-    def read(self, source: Source, *, index_base: str | int, labels: bool) -> Rows: ...
-
-    def write(self, rows: Rows, file: BinaryIO, *, index_base: int | None) -> None: ...
-
-
-FORMATS: dict[str, Format] = {".npz": npz}
-OTHERWISE: Format = svmlight
-
-
-def load(
-    path: str | os.PathLike[str], *, index_base: str | int = "auto", labels: bool = True
-) -> Rows:
+def load(path: PathLike, *, index_base: str | int = "auto", labels: bool = True) -> Rows:
     """Reads rows from a file: a scipy `.npz`, or else svmlight text, plain or `.gz` or `.bz2`.
 
     Args:
@@ -73,12 +50,13 @@ def load(
     if index_base not in INDEX_BASES or isinstance(index_base, bool):
         raise OptionError(f'index_base must be "auto", 0 or 1, not {index_base!r}')
     path = Path(path)
-    form = format_of(path, FORMATS, OTHERWISE)
-    with opened(path) as source:
-        return form.read(source, index_base=index_base, labels=labels)
+    read, _ = format_of(path, FORMATS, OTHERWISE)
+    with opened(path) as file:
+        rows: Rows = read(path, file, index_base=index_base, labels=labels)
+    return rows
 
 
-def save(rows: Rows, path: str | os.PathLike[str], *, index_base: int | None = None) -> None:
+def save(rows: Rows, path: PathLike, *, index_base: int | None = None) -> None:
     """Writes rows to a file that `load` reads back bit for bit, in the format of its suffix.
 
     Args:
@@ -99,25 +77,46 @@ def save(rows: Rows, path: str | os.PathLike[str], *, index_base: int | None = N
     if index_base not in (0, 1, None) or isinstance(index_base, bool):
         raise OptionError(f"index_base must be 0, 1 or None, not {index_base!r}")
     path = Path(path)
-    form = format_of(path, FORMATS, OTHERWISE)
+    _, write = format_of(path, FORMATS, OTHERWISE)
     with writing(path) as raw, unpacked(path, raw, "wb") as file:
-        form.write(rows, file, index_base=index_base)
+        write(rows, file, index_base=index_base)
+
+
+def load_weights(path: PathLike) -> npt.NDArray[np.float64]:
+    """Reads a number from each line; the file may be `.gz` or `.bz2`.
+
+    Raises:
+        DataError: says which line is not a number of 0 or more.
+    """
+    with opened(Path(path)) as file:
+        lines = file.read().splitlines()
+    weights = np.empty(len(lines))
+    for place, line in enumerate(lines):
+        try:
+            weights[place] = float(line)
+        except ValueError:
+            weights[place] = np.nan
+        if not 0 <= weights[place] < np.inf:
+            shown = line[:40].decode("utf-8", "replace")
+            raise DataError(
+                f"{path}: line {place + 1}: {shown!r} is not a weight; expected a number of 0 or "
+                "more on each line, one for each row"
+            )
+    return weights
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Source]:
+def opened(path: Path) -> Iterator[BinaryIO]:
     """Opens a file to read; what the system complains about, now or later, becomes a DataError."""
     try:
-        with path.open("rb", buffering=0) as raw:
-            plain = cast(BinaryIO, raw)
-            with unpacked(path, plain, "rb") as file:
-                try:
-                    yield Source(path, file, plain, os.fstat(raw.fileno()).st_size)
-                except DataError:
-                    # To the checksum: a damaged file may give wrong text before that complains
-                    while file is not plain and file.read(1 << 20):
-                        pass
-                    raise
+        with path.open("rb", buffering=0) as raw, unpacked(path, raw, "rb") as file:
+            try:
+                yield file
+            except DataError:
+                # To the checksum: a damaged file may give wrong text before that complains
+                while file is not raw and file.read(1 << 20):
+                    pass
+                raise
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such file") from None
     except IsADirectoryError:
@@ -135,23 +134,55 @@ def _reason(error: Exception, path: Path) -> str:
     return f"cut off, damaged, or not a {kind} file in spite of its name ({error}); get it anew"
 
 
-@contextmanager
-def unpacked(path: Path, raw: BinaryIO, mode: str) -> Iterator[BinaryIO]:
+def unpacked(path: Path, raw: Any, mode: str) -> AbstractContextManager[Any]:
     """The contents of a file as its suffix says; the same bytes for the same contents."""
     suffix = path.suffix.lower()
     if suffix == ".gz":
         # Reads on to the end: zeros behind a member are padding, as for gzip(1); all else must be
         # another member, or is an error
-        with gzip.GzipFile("", mode, compresslevel=6, fileobj=raw, mtime=0) as file:
-            yield cast(BinaryIO, file)
-    elif suffix == ".bz2" and mode == "rb":
-        with io.BufferedReader(Streams(raw)) as file:
-            yield cast(BinaryIO, file)
-    elif suffix == ".bz2":
-        with bz2.BZ2File(raw, "wb") as file:
-            yield cast(BinaryIO, file)
-    else:
-        yield raw
+        return gzip.GzipFile("", mode, compresslevel=6, fileobj=raw, mtime=0)
+    if suffix == ".bz2":
+        return io.BufferedReader(Streams(raw)) if mode == "rb" else bz2.BZ2File(raw, "wb")
+    return nullcontext(raw)
+
+
+class Streams(io.RawIOBase):
+    """The contents of bzip2 streams one after the other, with nothing between and behind them.
+
+    Python's own reader takes what is no bzip2 for garbage behind the last stream, and leaves out
+    the rest of the file. But a stream with a flipped bit looks just like garbage. bzip2 knows no
+    padding, unlike gzip: zeros at the end are refused like all else.
+    """
+
+    def __init__(self, packed: BinaryIO) -> None:
+        self._packed = packed
+        self._stream = bz2.BZ2Decompressor()
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fills some of the buffer; 0 at the end of the last stream.
+
+        Raises:
+            OSError: what is there is no bzip2.
+            EOFError: the file ends within a stream.
+        """
+        data = b""
+        while not data:
+            packed = b""
+            if self._stream.eof or self._stream.needs_input:
+                packed = self._stream.unused_data or self._packed.read(BLOCK)
+                if not packed and not self._stream.eof:
+                    raise EOFError("the file ends within a stream")
+                if not packed:
+                    return 0
+            if self._stream.eof:
+                self._stream = bz2.BZ2Decompressor()
+            data = self._stream.decompress(packed, len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
 
 
 def suffix_of(path: Path) -> str:
@@ -160,7 +191,7 @@ def suffix_of(path: Path) -> str:
     return Path(path.stem if packed else path.name).suffix.lower()
 
 
-def format_of(path: Path, formats: Mapping[str, F], otherwise: F) -> F:
+def format_of(path: Path, formats: dict[str, Format], otherwise: Format) -> Format:
     """The format that a file's suffix names, or the other one."""
     suffix = suffix_of(path)
     if suffix in PACKED and path.suffix.lower() in COMPRESSED:

@@ -4,7 +4,6 @@ The number 5 and the text "5" are the same id: a column with one id of another k
 text as a whole, and must still be found by the numbers of another file.
 """
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +24,6 @@ DIRECT = 1 << 24  # numbers below have a table of their own while ids come in
 FEW = 1 << 10  # ids there is room for at first
 
 Codes = npt.NDArray[np.uint32]
-Blocks = Iterator[tuple[int, Numbers]] | Iterator[tuple[int, Texts]]
 
 
 class BadIdError(Exception):
@@ -147,12 +145,16 @@ class Ids:
         """
         if ids is self:
             return np.arange(len(self), dtype=np.uint32)
-        if not isinstance(ids, Ids):
-            ids = as_ids([ids] if isinstance(ids, int | str | np.integer) else ids, "the ids")
-        codes = np.empty(len(ids), np.uint32)
-        for begin, block in _blocks(ids):
-            find: Any = self._find_texts if isinstance(block, Texts) else self._find_numbers
-            codes[begin : begin + len(block)] = find(block)
+        if isinstance(ids, Ids):
+            return self._find_texts(ids.texts) if ids.are_text else self._find_numbers(ids.numbers)
+        given = as_ids([ids] if isinstance(ids, int | str | np.integer) else ids, "the ids")
+        codes = np.empty(len(given), np.uint32)
+        if isinstance(given, np.ndarray):
+            for begin, numbers in number_blocks(given):
+                codes[begin : begin + len(numbers)] = self._find_numbers(numbers)
+        else:
+            for begin, texts in text_blocks(given, "the ids"):
+                codes[begin : begin + len(texts)] = self._find_texts(texts)
         return codes
 
     def joined(self, other: "Ids") -> "Ids":
@@ -245,8 +247,7 @@ class _Table:
         self._blob = np.empty(FEW, np.uint8)
         self._ends = np.zeros(FEW + 1, np.uint64)
         for texts in parts:
-            for _, block in _parts(texts):
-                self.add(block, np.empty(len(block), np.uint32))
+            self.add(texts, np.empty(len(texts), np.uint32))
 
     @property
     def texts(self) -> Texts:
@@ -342,18 +343,6 @@ class Coder:
         numbers = np.empty(len(places), np.int64)
         numbers[self._direct[places] - 1] = places
         return numbers
-
-
-def _blocks(ids: Ids | npt.NDArray[Any] | list[str]) -> Blocks:
-    """Where a block begins, and its numbers or texts."""
-    if not isinstance(ids, Ids):
-        return number_blocks(ids) if isinstance(ids, np.ndarray) else text_blocks(ids, "the ids")
-    return _parts(ids.texts) if ids.are_text else number_blocks(ids.numbers)
-
-
-def _parts(texts: Texts) -> Iterator[tuple[int, Texts]]:
-    for begin in range(0, len(texts), BLOCK):
-        yield begin, texts.part(begin, begin + BLOCK)
 
 
 def _of_numbers(given: npt.NDArray[Any], codes: Codes) -> Ids:

@@ -31,7 +31,7 @@ class LabelSets:
         """The label sets of some rows, chosen as in a numpy array."""
         rows = np.arange(len(self))[chosen]
         before = self.starts.astype(np.int64)
-        sizes = (before[1:] - before[:-1])[rows]
+        sizes = np.diff(before)[rows]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         moved = np.repeat(before[rows] - starts[:-1], sizes)
         return LabelSets(starts, self.numbers[np.arange(int(starts[-1])) + moved], self.names)
@@ -39,9 +39,7 @@ class LabelSets:
     @property
     def rows(self) -> npt.NDArray[np.int64]:
         """For each of `numbers`, its row."""
-        return np.repeat(
-            np.arange(len(self)), (self.starts[1:] - self.starts[:-1]).astype(np.int64)
-        )
+        return np.repeat(np.arange(len(self)), np.diff(self.starts).astype(np.int64))
 
     def counts(self) -> npt.NDArray[np.int64]:
         """How many rows have each label."""

@@ -4,8 +4,9 @@ The ids are the numbers of rows and columns from 0 on, as in scipy; the text cou
 coordinates with real, integer or pattern values (of which each is 1), general and not symmetric.
 """
 
-from itertools import count
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -17,87 +18,65 @@ from hogwild.data.svmlight import blocks_of
 from hogwild.data.texts import Texts, written
 from hogwild.errors import DataError, OptionError
 
-if TYPE_CHECKING:
-    from hogwild.data.files import Source
-
 FIELDS = ("real", "double", "integer", "pattern")
 LONGEST = 1 << 20  # bytes of a line above the entries
 FIRST_LINE = "%%MatrixMarket matrix coordinate real general"
 
 
-class PlaceColumn:
-    """Places from 1 to a limit; their codes are one less."""
-
-    def __init__(self, role: str, limit: int) -> None:
-        self.role = role
-        self.limit = limit
-
-    def add(self, given: Texts, codes: Codes) -> None:
-        """Writes the codes; refuses what is out of range."""
-        numbers, whole = given.numbers()
-        good = whole & (numbers >= 1) & (numbers <= self.limit)
-        if not good.all():
-            at = int(np.argmin(good))
-            raise BadIdError(
-                at,
-                f"the {self.role} {given.part(at, at + 1).tolist()[0]!r} is not a whole number "
-                f"from 1 to {self.limit}, as the size at the top says",
-            )
-        np.subtract(numbers, 1, out=codes, casting="unsafe")
+def _add_places(role: str, limit: int, given: Texts, codes: Codes) -> None:
+    """Writes the codes of places from 1 to a limit, which are one less; refuses other places."""
+    numbers, whole = given.numbers()
+    good = whole & (numbers >= 1) & (numbers <= limit)
+    if not good.all():
+        at = int(np.argmin(good))
+        raise BadIdError(
+            at,
+            f"the {role} {given.part(at, at + 1).tolist()[0]!r} is not a whole number from 1 to "
+            f"{limit}, as the size at the top says",
+        )
+    np.subtract(numbers, 1, out=codes, casting="unsafe")
 
 
-def read(source: "Source", *, columns: Any, values: bool) -> Ratings:
+def read(path: Path, file: BinaryIO, *, columns: Any, values: bool) -> Ratings:
     """Reads a file; pairs without values if it is asked to."""
-    name = str(source.path)
+    name = str(path)
     if columns is not None:
         raise OptionError(f"{name}: columns is for delimited text; a matrix's have their places")
-    head = _head(name, source.file)
-    layout = Layout(b" ", (0, 1, 2)[: 2 + (values and head.valued)], False)
-    places = PlaceColumn("row", head.shape[0]), PlaceColumn("column", head.shape[1])
-    parsed = Parsed(name, layout, places)
-    parsed.line = head.lines
-    for text, size in blocks_of(source.file):
+    words = file.readline(LONGEST).decode("utf-8", "replace").lower().split()
+    valued = values and _has_values(name, words)
+    *shape, entries, line = _size(name, file)
+    layout = Layout(b" ", (0, 1, 2)[: 2 + valued], False)
+    coding = partial(_add_places, "row", shape[0]), partial(_add_places, "column", shape[1])
+    parsed = Parsed(name, layout, coding)
+    parsed.line = line
+    for text, size in blocks_of(file):
         parsed.take(text, 0, size)
-    if parsed.count != head.entries:
+    if parsed.count != entries:
         raise DataError(
-            f"{name}: has {parsed.count:,} entries, but {head.entries:,} are announced at the "
+            f"{name}: has {parsed.count:,} entries, but {entries:,} are announced at the "
             "top; get it anew"
         )
     users, items, given = parsed.arrays()
     if values and given is None:
         given = np.ones(len(users), np.float32)
-    ids = Ids.numbered(head.shape[0]), Ids.numbered(head.shape[1])
-    return Ratings.from_codes(users, items, given, *ids, name=name)
+    return Ratings.from_codes(users, items, given, *map(Ids.numbered, shape), name=name)
 
 
-class _Head(NamedTuple):
-    """What stands above the entries: the kind of matrix, comments, and the size."""
-
-    valued: bool
-    shape: tuple[int, int]
-    entries: int
-    lines: int
-
-
-def _head(name: str, file: BinaryIO) -> _Head:
-    """Reads a file to the size of the matrix."""
-    valued = True
-    for line in count(1):
+def _size(name: str, file: BinaryIO) -> tuple[int, int, int, int]:
+    """Rows, columns, entries, and the number of the line that says so, below comments."""
+    line, words = 1, ["%"]
+    while not words or words[0].startswith("%"):
         text = file.readline(LONGEST)
         if not text:
             raise DataError(f"{name}: ends before the size of the matrix: rows, columns, entries")
-        words = text.decode("utf-8", "replace").split()
-        if line == 1:
-            valued = _has_values(name, [word.lower() for word in words])
-        elif words and not words[0].startswith("%"):
-            break
+        line, words = line + 1, text.decode("utf-8", "replace").split()
     if len(words) != 3 or not all(word.isascii() and word.isdecimal() for word in words):
         raise DataError(
             f"{name}: line {line}: {' '.join(words)[:40]!r} is not a size; expected "
             "the numbers of rows, columns and entries"
         )
     rows, columns, entries = map(int, words)
-    return _Head(valued, (rows, columns), entries, line)
+    return rows, columns, entries, line
 
 
 def _has_values(name: str, words: list[str]) -> bool:

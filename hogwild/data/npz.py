@@ -10,7 +10,7 @@ labels are looked for in the file (`y`, `labels`, `target`, `targets`) and then 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,6 @@ from hogwild.data.given_arrays import INTEGERS, NUMBERS, checked, row_pointers
 from hogwild.data.labels import LabelSets
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError
-
-if TYPE_CHECKING:
-    from hogwild.data.files import Source
 
 NEEDED = {
     "csr": ("indices", "indptr", "shape"),
@@ -35,15 +32,15 @@ LABEL_FILES = (".y.npy", ".labels.npy")
 LABEL_KINDS = "fiubUS"
 
 
-def read(source: "Source", *, index_base: str | int, labels: bool) -> Rows:
+def read(path: Path, file: BinaryIO, *, index_base: str | int, labels: bool) -> Rows:
     """Reads a file; `labels` changes nothing, since a missing `y` is told by None."""
-    name = str(source.path)
-    arrays = Arrays(name, source.file)
+    name = str(path)
+    arrays = Arrays(name, file)
     base = _index_base(arrays, index_base)
-    y = _labels(arrays, source.path)
+    y = _labels(arrays, path)
     kind, (size, columns) = matrix_format(arrays), shape_of(arrays)
     if kind != "csr":
-        rows = Rows(converted(arrays, kind), y, name=name)
+        rows = Rows(matrix_of(arrays, kind), y, name=name)
         rows.index_base = base
         return rows
     indptr, indices = arrays.get("indptr", INTEGERS), arrays.get("indices", INTEGERS)
@@ -52,7 +49,7 @@ def read(source: "Source", *, index_base: str | int, labels: bool) -> Rows:
             f"{name}: {size} rows need {size + 1} row pointers ('indptr'), and there are "
             f"{len(indptr)}"
         )
-    values = values_of(arrays, len(indices))
+    values = _values(arrays, len(indices))
     return Rows.from_arrays(indptr, indices, values, columns, y, index_base=base, name=name)
 
 
@@ -103,7 +100,7 @@ class Arrays:
         return DataError(f"{self.name}: {place} is damaged or cut off ({error}); get it anew")
 
 
-def matrix_format(arrays: Arrays) -> str:
+def matrix_format(arrays: Arrays, other: str = "") -> str:
     """The matrix's format, once it is clear that all it needs is there."""
     kind = "csr"
     if "format" in arrays:
@@ -118,7 +115,7 @@ def matrix_format(arrays: Arrays) -> str:
     if missing:
         raise DataError(
             f"{arrays.name}: there is no {', '.join(missing)} in it, only "
-            f"{', '.join(arrays.archive.files) or 'nothing'}; expected a matrix as "
+            f"{', '.join(arrays.archive.files) or 'nothing'}; expected {other}a matrix as "
             "scipy.sparse.save_npz writes it"
         )
     return kind
@@ -143,27 +140,29 @@ def shape_of(arrays: Arrays) -> tuple[int, int]:
     return int(shape[0]), int(shape[1])
 
 
-def values_of(arrays: Arrays, count: int) -> npt.NDArray[Any]:
-    return arrays.get("data", NUMBERS) if "data" in arrays else np.ones(count, np.float32)
-
-
-def converted(arrays: Arrays, kind: str) -> Any:
-    """The matrix as scipy's csr. All is checked: scipy's conversions trust what they are given."""
+def matrix_of(arrays: Arrays, kind: str) -> Any:
+    """The matrix as scipy has it. All is checked: scipy's conversions trust what they are given."""
     from scipy import sparse
 
     shape = shape_of(arrays)
     try:
         if kind == "coo":
             row, column = arrays.get("row", INTEGERS), arrays.get("col", INTEGERS)
-            return sparse.coo_matrix((values_of(arrays, len(row)), (row, column)), shape).tocsr()
+            return sparse.coo_matrix((_values(arrays, len(row)), (row, column)), shape)
+        made = sparse.csr_matrix if kind == "csr" else sparse.csc_matrix
         indices, indptr = arrays.get("indices", INTEGERS), arrays.get("indptr", INTEGERS)
-        matrix = sparse.csc_matrix((values_of(arrays, len(indices)), indices, indptr), shape)
+        matrix = made((_values(arrays, len(indices)), indices, indptr), shape)
         matrix.check_format(full_check=True)
-        return matrix.tocsr()
+        return matrix
     except DataError:
         raise
     except ValueError as error:
         raise arrays.damaged(error, f"the {kind} matrix") from error
+
+
+def _values(arrays: Arrays, count: int) -> npt.NDArray[Any]:
+    values = arrays.get("data", NUMBERS) if "data" in arrays else np.ones(count, np.float32)
+    return values.astype(np.float32) if values.dtype == np.float16 else values  # as scipy needs
 
 
 def _labels(arrays: Arrays, path: Path) -> Any:

@@ -51,7 +51,7 @@ class Ratings:
     ) -> None:
         check_duplicates(duplicates)
         if items is None:
-            made = Ratings.from_codes(*_of_matrix(users, values, name), name=name)
+            made = Ratings.from_codes(*of_matrix(users, values, name), name=name)
         else:
             user_ids, user_codes = Ids.of(users, f"{name}: the users")
             item_ids, item_codes = Ids.of(items, f"{name}: the items")
@@ -262,8 +262,8 @@ def _codes(codes: Any, ids: Ids, role: str, name: str) -> Codes:
     return as_indices(codes, len(ids), f"{name}: the array of {role}s", outside)
 
 
-def _of_matrix(matrix: Any, values: Any, name: str) -> tuple[Any, Any, Any, Ids, Ids]:
-    """The entries of a scipy sparse matrix, in its order."""
+def of_matrix(matrix: Any, values: Any, name: str) -> tuple[Any, Any, Any, Ids, Ids]:
+    """What ratings are made of: the entries of a scipy sparse matrix, in its order."""
     from scipy import sparse
 
     if values is not None or not sparse.issparse(matrix) or matrix.ndim != 2:
@@ -272,25 +272,20 @@ def _of_matrix(matrix: Any, values: Any, name: str) -> tuple[Any, Any, Any, Ids,
             f"items alone, not {type(matrix).__name__}"
         )
     if matrix.format == "csr":
-        users = row_numbers(matrix.indptr, matrix.shape[0], len(matrix.indices), name)
-        return of_places(users, matrix.indices, matrix.data, matrix.shape)
-    if matrix.format == "csc":  # not left to scipy, which trusts the pointers
-        items = row_numbers(matrix.indptr, matrix.shape[1], len(matrix.indices), name)
-        return of_places(matrix.indices, items, matrix.data, matrix.shape)
-    entries = through_scipy(matrix, name, lambda known: known.tocoo(copy=False))
-    return of_places(entries.row, entries.col, entries.data, matrix.shape)
+        places = _lines(matrix, matrix.shape[0], name), matrix.indices
+    elif matrix.format == "csc":  # not left to scipy, which trusts the pointers
+        places = matrix.indices, _lines(matrix, matrix.shape[1], name)
+    else:
+        matrix = through_scipy(matrix, name, lambda known: known.tocoo(copy=False))
+        places = matrix.row, matrix.col
+    return *places, matrix.data, Ids.numbered(matrix.shape[0]), Ids.numbered(matrix.shape[1])
 
 
-def of_places(rows: Any, columns: Any, values: Any, shape: Any) -> tuple[Any, Any, Any, Ids, Ids]:
-    """What ratings are made of: the entries of a matrix, whose rows are users."""
-    return rows, columns, values, Ids.numbered(shape[0]), Ids.numbered(shape[1])
-
-
-def row_numbers(indptr: npt.NDArray[Any], rows: int, entries: int, name: str) -> Codes:
-    """The row of each entry of a CSR matrix."""
-    sizes = np.diff(row_pointers(indptr, entries, name)).astype(np.int64)
-    if len(sizes) != rows:
+def _lines(matrix: Any, count: int, name: str) -> Codes:
+    """The row of each entry of a CSR matrix with so many rows, or the column of a CSC matrix's."""
+    sizes = np.diff(row_pointers(matrix.indptr, len(matrix.indices), name)).astype(np.int64)
+    if len(sizes) != count:
         raise DataError(
-            f"{name}: damaged CSR arrays: {rows} rows have pointers for {len(sizes)} of them"
+            f"{name}: damaged CSR arrays: {count} rows have pointers for {len(sizes)} of them"
         )
-    return np.repeat(np.arange(rows, dtype=np.uint32), sizes)
+    return np.repeat(np.arange(count, dtype=np.uint32), sizes)

@@ -1,47 +1,33 @@
 """Reading and writing ratings, and which format is read by which module.
 
-A format is a module, or an object, with `read` and `write` as in `RatingsFormat`. To add one, name
-its suffix in `FORMATS`.
+To add a format, write a module, and name its suffix in `FORMATS`.
 """
 
-import os
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import Any
 
-from hogwild.data import files, market, ratings_npz
-from hogwild.data.atomic import writing
-from hogwild.data.delimited import Delimited
-from hogwild.data.files import format_of, opened, suffix_of, unpacked
+from hogwild.data import delimited, files, market, ratings_npz
+from hogwild.data.files import Format, format_of, opened, suffix_of, unpacked
 from hogwild.data.ratings import Ratings, check_duplicates
 from hogwild.errors import OptionError
+from hogwild.paths import PathLike, writing
 
-if TYPE_CHECKING:
-    from hogwild.data.files import Source
-
-
-class RatingsFormat(Protocol):
-    """What a format offers."""
-
-    def read(self, source: "Source", *, columns: Any, values: bool) -> Ratings: ...
-
-    def write(self, ratings: Ratings, file: BinaryIO) -> None: ...
-
-
-FORMATS: dict[str, RatingsFormat] = {
-    ".csv": Delimited(b","),
-    ".tsv": Delimited(b"\t"),
-    ".npz": ratings_npz,
-    ".mtx": market,
+OTHERWISE: Format = delimited.read, partial(delimited.write, separator=b",")
+FORMATS: dict[str, Format] = {
+    ".csv": OTHERWISE,
+    ".tsv": (delimited.read, partial(delimited.write, separator=b"\t")),
+    ".npz": (ratings_npz.read, ratings_npz.write),
+    ".mtx": (market.read, market.write),
 }
-OTHERWISE: RatingsFormat = Delimited(b",")
 
 
-def named_as_ratings(path: str | os.PathLike[str]) -> bool:
+def named_as_ratings(path: PathLike) -> bool:
     """Whether a file's name says that it holds ratings, and nothing else."""
     return suffix_of(Path(path)) in FORMATS.keys() - files.FORMATS.keys()
 
 
-def format_to_write(path: Path) -> RatingsFormat:
+def format_to_write(path: Path) -> Format:
     """The format that a file's suffix names; an error where it names none."""
     if suffix_of(path) not in FORMATS:
         raise OptionError(f"{path}: the suffix must be one of {', '.join(FORMATS)}")
@@ -49,7 +35,7 @@ def format_to_write(path: Path) -> RatingsFormat:
 
 
 def load_ratings(
-    path: str | os.PathLike[str],
+    path: PathLike,
     *,
     columns: Any = None,
     values: bool = True,
@@ -75,13 +61,13 @@ def load_ratings(
     """
     check_duplicates(duplicates)
     path = Path(path)
-    form = format_of(path, FORMATS, OTHERWISE)
-    with opened(path) as source:
-        ratings = form.read(source, columns=columns, values=values)
+    read, _ = format_of(path, FORMATS, OTHERWISE)
+    with opened(path) as file:
+        ratings: Ratings = read(path, file, columns=columns, values=values)
     return ratings.deduplicated(duplicates)
 
 
-def save_ratings(ratings: Ratings, path: str | os.PathLike[str]) -> None:
+def save_ratings(ratings: Ratings, path: PathLike) -> None:
     """Writes ratings to a file that `load_ratings` reads back, in the format of its suffix.
 
     Only `.npz` also keeps ids that no rating has, and text that looks like whole numbers as text.
@@ -96,6 +82,6 @@ def save_ratings(ratings: Ratings, path: str | os.PathLike[str]) -> None:
         HogwildError: the file cannot be written, or the format cannot hold the data.
     """
     path = Path(path)
-    form = format_to_write(path)
+    _, write = format_to_write(path)
     with writing(path) as raw, unpacked(path, raw, "wb") as file:
-        form.write(ratings, file)
+        write(ratings, file)

@@ -4,19 +4,17 @@ The arrays hold the ids themselves, unless there are `user_ids...` and `item_ids
 they hold codes. So it is written here, which keeps ids of any kind, in their order.
 """
 
-from typing import TYPE_CHECKING, Any, BinaryIO
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from hogwild.data.given_arrays import INTEGERS, NUMBERS
 from hogwild.data.ids import Ids
-from hogwild.data.npz import NEEDED, Arrays, converted, matrix_format, shape_of, values_of
-from hogwild.data.ratings import Ratings, of_places, row_numbers
+from hogwild.data.npz import Arrays, matrix_format, matrix_of
+from hogwild.data.ratings import Ratings, of_matrix
 from hogwild.errors import DataError, OptionError
-
-if TYPE_CHECKING:
-    from hogwild.data.files import Source
 
 USERS = ("users", "user", "user_id", "userId")
 ITEMS = ("items", "item", "item_id", "itemId", "movies", "movie", "movieId")
@@ -25,21 +23,19 @@ USER_IDS, ITEM_IDS = "user_ids.", "item_ids."
 ID_KINDS = "iuUfb"  # numbers that are no ids get their message from Ids
 
 
-def read(source: "Source", *, columns: Any, values: bool) -> Ratings:
+def read(path: Path, file: BinaryIO, *, columns: Any, values: bool) -> Ratings:
     """Reads a file; pairs without values if it is asked to."""
-    name = str(source.path)
+    name = str(path)
     if columns is not None:
         raise OptionError(f"{name}: columns is for delimited text; arrays have names")
-    arrays = Arrays(name, source.file)
+    arrays = Arrays(name, file)
     users, items = _key(arrays, USERS), _key(arrays, ITEMS)
     if users and items:
         return _of_arrays(arrays, users, items, values)
-    if not all(key in arrays for key in NEEDED["csr"]) and "format" not in arrays:
-        raise DataError(
-            f"{name}: there are {', '.join(arrays.archive.files) or 'no arrays'} in it; expected "
-            "users, items and values, or a matrix as scipy.sparse.save_npz writes it"
-        )
-    return _of_matrix(arrays, values)
+    # The entries one by one: of the same place there may be more than one
+    matrix = matrix_of(arrays, matrix_format(arrays, "users, items and values, or "))
+    who, what, given, *ids = of_matrix(matrix, None, name)
+    return Ratings.from_codes(who, what, given if values else None, *ids, name=name)
 
 
 def _key(arrays: Arrays, names: tuple[str, ...]) -> str | None:
@@ -70,23 +66,6 @@ def _ids(arrays: Arrays, prefix: str) -> Ids:
     names = [name for name in arrays.archive.files if name.startswith(prefix)]
     held = {name: arrays.get(name, INTEGERS) for name in names}
     return Ids.from_arrays(held, f"{arrays.name}: {prefix.rstrip('.')}", prefix)
-
-
-def _of_matrix(arrays: Arrays, values: bool) -> Ratings:
-    """The entries of a matrix, one by one: of the same place there may be more than one."""
-    kind, shape, name = matrix_format(arrays), shape_of(arrays), arrays.name
-    if kind == "coo":
-        users, items = arrays.get("row", INTEGERS), arrays.get("col", INTEGERS)
-        given = values_of(arrays, len(users))
-    elif kind == "csr":
-        items = arrays.get("indices", INTEGERS)
-        users = row_numbers(arrays.get("indptr", INTEGERS), shape[0], len(items), name)
-        given = values_of(arrays, len(items))
-    else:
-        matrix = converted(arrays, kind)
-        users = row_numbers(matrix.indptr, shape[0], len(matrix.indices), name)
-        items, given = matrix.indices, matrix.data
-    return Ratings.from_codes(*of_places(users, items, given if values else None, shape), name=name)
 
 
 def write(ratings: Ratings, file: BinaryIO) -> None:

@@ -159,17 +159,11 @@ class Rows:
             raise DataError(f"{self.name} has no labels; training needs one for every row")
         if isinstance(self.y, LabelSets):
             return tuple(self.y.names.tolist())
-        found = two_values(self.y)
-        if len(found) == 2:
-            return checked_labels(found)
-        if not found:
-            raise DataError(f"{self.name} has no rows; training needs rows of two classes")
-        if len(found) == 1:
-            raise DataError(
-                f"{self.name}: the label is {found[0]} in every row; "
-                "training needs rows of two classes"
-            )
-        return checked_labels(_different(self.y, self.name))
+        found = different(self.y, self.name)
+        if len(found) < 2:
+            what = f"the label is {found[0]} in every row" if len(found) else "there are no rows"
+            raise DataError(f"{self.name}: {what}; training needs rows of two classes")
+        return checked_labels(found)
 
     def targets(self, labels: Labels | None = None) -> npt.NDArray[np.float32]:
         """The labels as float32 -1 and +1, by this data's own two labels or by a model's."""
@@ -223,23 +217,30 @@ class Rows:
 
     def weighted(self, sample_weight: Any) -> "Rows":
         """The same rows, with these weights; the arrays are shared."""
-        rows = copy(self)
-        rows.sample_weight = _weights(sample_weight, len(self), self.name)
-        return rows
+        return self._with(sample_weight=_weights(sample_weight, len(self), self.name))
+
+    def labelled(self, y: Any) -> "Rows":
+        """The same rows, with these labels; the arrays are shared."""
+        return self._with(y=None if y is None else _label_array(y, len(self), self.name))
 
     def part(self, numbers: npt.NDArray[Any]) -> "Rows":
         """The rows with these numbers, in this order, to learn from or to evaluate on.
 
         Nothing of them is copied, so there is no matrix of them: see `take`.
         """
+        weights = self.sample_weight
+        return self._with(
+            _indptr=None,
+            begins=as_frozen(self.begins[numbers], np.uint64),
+            ends=as_frozen(self.ends[numbers], np.uint64),
+            y=None if self.y is None else self.y[numbers],
+            sample_weight=None if weights is None else as_frozen(weights[numbers], np.float32),
+        )
+
+    def _with(self, **changed: Any) -> "Rows":
         rows = copy(self)
-        rows.__dict__.pop("labels", None)
-        rows._indptr = None
-        rows.begins = as_frozen(self.begins[numbers], np.uint64)
-        rows.ends = as_frozen(self.ends[numbers], np.uint64)
-        rows.y = None if self.y is None else self.y[numbers]
-        if self.sample_weight is not None:
-            rows.sample_weight = as_frozen(self.sample_weight[numbers], np.float32)
+        rows.__dict__.pop("labels", None)  # of the old ones, where they were asked for
+        rows.__dict__.update(changed)
         return rows
 
     def first_values(self, most: int) -> npt.NDArray[np.float32]:
@@ -249,13 +250,6 @@ class Rows:
         before = np.cumsum(self.ends - self.begins)
         count = int(np.searchsorted(before, most)) + 1
         return self.gather(np.arange(min(count, len(self)), dtype=np.uint64))[2][:most]
-
-    def labelled(self, y: Any) -> "Rows":
-        """The same rows, with these labels; the arrays are shared."""
-        rows = copy(self)
-        rows.__dict__.pop("labels", None)  # of the old ones, where they were asked for
-        rows.y = None if y is None else _label_array(y, len(self), self.name)
-        return rows
 
     def take(self, chosen: npt.NDArray[Any]) -> "Rows":
         """A copy of the rows with these numbers, in this order."""
@@ -325,33 +319,19 @@ def checked_labels(labels: Any) -> Labels:
     return plain
 
 
-def _different(y: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-    """The different labels, in order."""
-    try:
-        return np.unique(y)
-    except TypeError:
-        kinds = sorted({type(label).__name__ for label in y})
-        raise DataError(
-            f"{name}: labels of several kinds ({', '.join(kinds)}): make them all numbers or text"
-        ) from None
-
-
-def two_values(y: npt.NDArray[Any]) -> list[Any]:
-    """Up to three different values of an array, as Python objects; two of them in order.
-
-    Three mean "more than two". No sort of the whole array: labels are many and values few.
-    """
+def different(y: npt.NDArray[Any], name: str) -> Any:
+    """The different labels, in order. Only where they are three or more all labels are sorted."""
     found: list[Any] = []
     rest = y
     while len(rest) and len(found) < 3:
         found.append(rest[0])
         rest = rest[rest != rest[0]]
-    values = [v.item() if isinstance(v, np.generic) else v for v in found]
     try:
-        return sorted(values) if len(values) == 2 else values
+        return sorted(found) if len(found) < 3 else np.unique(y)
     except TypeError:
+        kinds = sorted({type(label).__name__ for label in y})
         raise DataError(
-            f"labels of two kinds, {values[0]!r} and {values[1]!r}: make them all numbers or text"
+            f"{name}: labels of several kinds ({', '.join(kinds)}): make them all numbers or text"
         ) from None
 
 

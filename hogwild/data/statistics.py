@@ -32,6 +32,7 @@ PRIVATE_LINES = 16_384
 LINE = 16
 # Above this share of touches on lines that a core could keep for itself, sharing does not pay.
 MOST_SHARED = 0.10
+SAMPLED_ROWS = 2_000
 MOST_SAMPLED = 2**18
 
 Words = npt.NDArray[np.uint64]
@@ -148,8 +149,8 @@ def meaning(statistics: Statistics) -> str:
     )
 
 
-def sharing(rows: Rows, sample: int = 2000) -> Sharing:
-    """Judges from up to `sample` rows whether workers without locks gain on one array of weights.
+def sharing(rows: Rows) -> Sharing:
+    """Judges from up to 2,000 rows whether workers without locks gain on one array of weights.
 
     They do where at most a tenth of the non-zeros falls on the cache lines of weights that a core
     could keep in its private cache. All others come from far away in any case.
@@ -161,7 +162,7 @@ def sharing(rows: Rows, sample: int = 2000) -> Sharing:
             "write of another worker would drive them"
         )
         return Sharing(1.0, False, reason)
-    picked = _sampled_rows(rows, sample)
+    picked = _sampled_rows(rows)
     seen, others = (
         rows.indices[_places(rows, half)] // LINE for half in (picked[::2], picked[1::2])
     )
@@ -182,32 +183,25 @@ def sharing(rows: Rows, sample: int = 2000) -> Sharing:
 def frequency(rows: Rows) -> Frequency:
     """The columns that up to 2,000 rows hold, the most frequent first; counted once."""
     if rows not in _FREQUENCIES:
-        _FREQUENCIES[rows] = _frequency(rows, 2000)
+        picked, columns, sizes = _sample(rows)
+        touches = np.bincount(columns, minlength=1)
+        held = np.flatnonzero(touches)
+        order = held[np.argsort(-touches[held], kind="stable")]
+        means, squares = (
+            np.bincount(columns, sizes**power, minlength=1)[order] / max(1, len(picked))
+            for power in (1, 2)
+        )
+        _FREQUENCIES[rows] = Frequency(order.astype(np.uint32), means, squares)
     return _FREQUENCIES[rows]
 
 
 _FREQUENCIES: WeakKeyDictionary[Rows, Frequency] = WeakKeyDictionary()
 
 
-def _frequency(rows: Rows, sample: int) -> Frequency:
-    picked = _sampled_rows(rows, sample)
-    at = _places(rows, picked)
-    columns, sizes = rows.indices[at], np.abs(rows.values[at].astype(np.float64))
-    touches = np.bincount(columns, minlength=1)
-    held = np.flatnonzero(touches)
-    order = held[np.argsort(-touches[held], kind="stable")]
-    means, squares = (
-        np.bincount(columns, sizes**power, minlength=1)[order] / max(1, len(picked))
-        for power in (1, 2)
-    )
-    return Frequency(order.astype(np.uint32), means, squares)
-
-
-def largest_columns(rows: Rows, most: int, sample: int = 2000) -> list[tuple[int, float]]:
+def largest_columns(rows: Rows, most: int) -> list[tuple[int, float]]:
     """The columns whose values are the largest, and the mean size of these; of a few rows."""
-    at = _places(rows, _sampled_rows(rows, sample))
-    columns, where = np.unique(rows.indices[at], return_inverse=True)
-    sizes = np.abs(rows.values[at].astype(np.float64))
+    _, held, sizes = _sample(rows)
+    columns, where = np.unique(held, return_inverse=True)
     means = np.bincount(where, sizes, len(columns)) / np.bincount(where, minlength=len(columns))
     order = np.argsort(-means, kind="stable")[:most]
     return [(int(columns[place]), float(means[place])) for place in order]
@@ -281,11 +275,18 @@ def _shares(holders: npt.NDArray[np.uint32]) -> tuple[tuple[int, float], ...]:
     return tuple((count, int(frequencies[:count].sum()) / total) for count in MOST_FREQUENT)
 
 
-def _sampled_rows(rows: Rows, sample: int) -> Words:
-    """Up to `sample` random rows, in order, with at most MOST_SAMPLED non-zeros but 2 at least."""
-    count = min(sample, len(rows))
+def _sample(rows: Rows) -> tuple[Words, npt.NDArray[np.uint32], npt.NDArray[np.float64]]:
+    """Some rows, and the column and the size of each of their values."""
+    picked = _sampled_rows(rows)
+    at = _places(rows, picked)
+    return picked, rows.indices[at], np.abs(rows.values[at].astype(np.float64))
+
+
+def _sampled_rows(rows: Rows) -> Words:
+    """Up to 2,000 random rows, in order, with at most MOST_SAMPLED non-zeros but 2 at least."""
+    count = min(SAMPLED_ROWS, len(rows))
     words = random_word(0, np.arange(count, dtype=np.uint64))
-    few = len(rows) <= sample
+    few = len(rows) <= SAMPLED_ROWS
     picked = np.argsort(words) if few else random_below(words, len(rows)).astype(np.int64)
     lengths = rows.ends[picked] - rows.begins[picked]
     fitting = int(np.searchsorted(np.cumsum(lengths), MOST_SAMPLED, side="right"))

@@ -10,7 +10,8 @@ regular expressions: a number that is hard to round, or a mistake, which gets it
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +21,8 @@ from hogwild.data.rows import Rows
 from hogwild.errors import DataError
 from hogwild.kernels.text import FEATURE_WIDTH, FLOAT32_LIMIT, PADDING, format_lines, parse_lines
 
-if TYPE_CHECKING:
-    from hogwild.data.files import Source
-
 BLOCK = 1 << 20  # bytes parsed at a time
 VALUES = 1 << 16  # written at a time
-FEW = 1 << 20  # values that are copied rather than moved in memory
 MAPPED = 1 << 26  # bytes; so much malloc always maps by itself, and can move without copying
 MOST_INDEX = 2**32 - 1
 
@@ -50,12 +47,11 @@ NOT_FINITE = re.compile(rb"[+-]?(?:nan|inf|1\.#)", re.IGNORECASE)
 INDEX = re.compile(rb"[0-9]+")
 
 
-def read(source: "Source", *, index_base: str | int, labels: bool) -> Rows:
+def read(path: Path, file: BinaryIO, *, index_base: str | int, labels: bool) -> Rows:
     """Reads a file. Without labels, `y` is None, and every line with anything in it is a row."""
-    lines = _Lines(str(source.path), index_base, labels)
-    for text, size in blocks_of(source.file):
+    lines = _Lines(str(path), index_base, labels)
+    for text, size in blocks_of(file):
         lines.take(text, size)
-        lines.part_read = source.progress()
     return lines.as_rows()
 
 
@@ -96,7 +92,6 @@ class _Lines:
         self.labelled = True
         self.several = False  # labels in some row, as a comma or a leading blank says
         self.unlabelled: DataError | None = None  # an error, unless rows may have several labels
-        self.part_read = 0.0
         self.line = self.rows = self.nonzeros = self.labels = self.columns = 0
         self.indptr = np.zeros(1, np.uint64)
         self.label_ends = np.zeros(1, np.uint64)
@@ -166,13 +161,11 @@ class _Lines:
         needed = used + more + 1
         if len(array) >= needed:
             return array
-        if used > FEW:
+        if array.nbytes >= MAPPED:
             # Moves pages instead of bytes, but fills the rest with zeros: therefore small steps.
             array.resize(needed + used // 16, refcheck=False)
             return array
-        expected = int(1.1 * used / self.part_read) if self.part_read else used
-        least = MAPPED // array.itemsize if self.line > 0 else 0
-        longer = np.empty(max(needed + expected, least), array.dtype)
+        longer = np.empty(max(needed, MAPPED // array.itemsize if self.line else 0), array.dtype)
         longer[:used] = array[:used]
         return longer
 

@@ -79,11 +79,7 @@ def rcv1(
     given = {"rows": rows, "columns": columns, "seed": seed, "nonzeros": nonzeros}
     _check(given | {"noise": noise, "first_row": first_row})
     text = _Text(columns, seed, nonzeros)
-    indptr = text.row_pointers(first_row, rows)
-    indices = np.empty(int(indptr[-1]), np.uint32)
-    values = np.empty(len(indices), np.float32)
-    y = np.empty(rows, np.int8)
-    text.draw(first_row, text.spread(noise), (indptr, indices, values, y))
+    indptr, indices, values, y = text.draw(first_row, rows, text.spread(noise))
     name = f"synthetic RCV1 (seed {seed})"
     return Rows.from_arrays(indptr, indices, values, columns, y, name=name), text.weights
 
@@ -194,7 +190,7 @@ class _Text:
         self.weights /= np.float32(typical)
         self._pilot /= typical
 
-    def row_pointers(self, first_row: int, rows: int) -> npt.NDArray[np.uint64]:
+    def _row_pointers(self, first_row: int, rows: int) -> npt.NDArray[np.uint64]:
         """Where each of these rows begins."""
         lengths = np.empty(rows, np.uint64)
         median = self._nonzeros * np.exp(-0.5 * SIGMA**2)  # so that the mean is `nonzeros`
@@ -204,19 +200,20 @@ class _Text:
         np.cumsum(lengths, out=indptr[1:])
         return indptr
 
-    def draw(self, first_row: int, noise: float, arrays: tuple[npt.NDArray[Any], ...]) -> None:
-        """Fills indices, values and labels of rows whose pointers are given."""
+    def draw(self, first_row: int, rows: int, noise: float) -> tuple[npt.NDArray[Any], ...]:
+        """Pointers, indices, values and labels of rows."""
+        indptr = self._row_pointers(first_row, rows)
+        indices = np.empty(int(indptr[-1]), np.uint32)
+        values, y = np.empty(len(indices), np.float32), np.empty(rows, np.int8)
         source = (*self._keys[3:6], np.uint64(first_row))
         of_column = (self._rarity, self.weights, LOGS)
         tables = (self._table, self._opposite, of_column)
-        draw_rows(source, (LEANING, noise), tables, self._bag, arrays)
+        draw_rows(source, (LEANING, noise), tables, self._bag, (indptr, indices, values, y))
+        return indptr, indices, values, y
 
     def _pilot_scores(self) -> npt.NDArray[np.float64]:
         """The scores of the first rows, whatever rows are asked for."""
-        indptr = self.row_pointers(0, PILOT)
-        indices = np.empty(int(indptr[-1]), np.uint32)
-        values = np.empty(len(indices), np.float32)
-        self.draw(0, 0.0, (indptr, indices, values, np.empty(PILOT, np.int8)))
+        indptr, indices, values, _ = self.draw(0, PILOT, 0.0)
         terms = values.astype(np.float64) * self.weights[indices]
         return np.add.reduceat(terms, indptr[:-1].astype(np.int64))
 

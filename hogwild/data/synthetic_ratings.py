@@ -19,7 +19,6 @@ from hogwild.kernels.primitives import random_word
 from hogwild.kernels.synthetic_ratings import (
     count_by_bin,
     draw_ratings,
-    fill_factors,
     fill_normals,
     planted_scores,
     shuffle_bins,
@@ -235,10 +234,10 @@ def _planted(
     item_biases[item_of] = biases - (biases * held).sum() / held.sum()
     shares = 1.0 / np.arange(1.0, rank + 1.0)
     scales = np.sqrt(FACTORS * np.sqrt(shares / shares.sum()))
-    user_factors = np.empty((users, rank), np.float32)
-    item_factors = np.empty((items, rank), np.float32)
-    fill_factors(keys[2], scales, user_factors.reshape(-1))
-    fill_factors(keys[3], scales, item_factors.reshape(-1))
+    user_factors, item_factors = (
+        (scales * _normals(key, count * rank).reshape(count, rank)).astype(np.float32)
+        for key, count in zip(keys[2:], (users, items), strict=True)
+    )
     return Planted(MEAN, user_biases, item_biases, user_factors, item_factors, noise)
 
 

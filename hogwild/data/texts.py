@@ -9,8 +9,6 @@ from hogwild.kernels import ids as kernels
 from hogwild.kernels.ids import NUMBER_WIDTH
 from hogwild.kernels.text import PADDING
 
-EIGHTS = 8 * np.arange((1 << 16) + 1, dtype=np.uint64)  # made once: it is needed for every block
-
 Numbers = npt.NDArray[np.int64]
 
 
@@ -60,8 +58,7 @@ def written(numbers: Numbers) -> Texts:
 
 def as_bytes(numbers: Numbers) -> Texts:
     """Numbers as texts of their eight bytes, without padding: not to be read, but to be found."""
-    places = len(numbers) + 1
-    ends = EIGHTS[:places] if places <= len(EIGHTS) else 8 * np.arange(places, dtype=np.uint64)
+    ends = 8 * np.arange(len(numbers) + 1, dtype=np.uint64)
     return Texts(np.ascontiguousarray(numbers).view(np.uint8), ends[:-1], ends[1:])
 
 

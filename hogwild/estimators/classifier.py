@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from hogwild.config import VOTE
 from hogwild.data.labels import LabelSets
-from hogwild.data.rows import Rows, two_values
+from hogwild.data.rows import Rows, different
 from hogwild.errors import DataError
 from hogwild.estimators.linear import LinearEstimator
 from hogwild.estimators.parameters import loss_of
@@ -178,8 +178,7 @@ def _labels_of(rows: Rows) -> npt.NDArray[Any]:
         raise DataError(f"{rows.name} has no labels; a classifier needs one for every row")
     if isinstance(rows.y, LabelSets):
         return rows.y.names
-    found = two_values(rows.y)
+    found = different(rows.y, rows.name)
     if len(found) > 2:
         check_classification_targets(rows.y)
-        return np.unique(rows.y)
     return np.array(found, dtype=rows.y.dtype)

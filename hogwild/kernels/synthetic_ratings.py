@@ -25,16 +25,6 @@ def fill_normals(key, out):
         out[i] = normal(random_word(key, np.uint64(i)))
 
 
-@kernel(void(uint64, readonly(float64), writable(float32)), fast=False)
-def fill_factors(key, scales, factors):
-    """factors[i, k] = scales[k] z"""
-    rank = U(scales.size)
-    for i in range(U(0), U(factors.size) // rank):
-        for k in range(U(0), rank):
-            z = normal(random_word(key, np.uint64(i * rank + k)))
-            factors[i * rank + k] = np.float32(scales[k] * z)
-
-
 @inline
 def planted_score(mean, user, item, rank, planted):
     """mean + b_u + b_i + <p_u, q_i>"""

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.types import Tuple, UniTuple, boolean, float32, float64, uint8, uint32, uint64, void
 
@@ -76,35 +75,19 @@ def _pointer(builder: Any, address: Any, bits: int) -> Any:
     return builder.inttoptr(address, ir.IntType(bits).as_pointer())
 
 
-@intrinsic
-def byte_at(typing_context, at):
-    """The byte at an address."""
+def _loading(kind: Any, bits: int) -> Any:
+    @intrinsic
+    def load(typing_context, at):
+        def emit(context, builder, signature, arguments):
+            return builder.load(_pointer(builder, arguments[0], bits), align=1)
 
-    def emit(context, builder, signature, arguments):
-        return builder.load(_pointer(builder, arguments[0], 8))
+        return kind(uint64), emit
 
-    return uint8(uint64), emit
-
-
-@intrinsic
-def digit_at(typing_context, at):
-    """The digit at an address; more than 9 if there is none."""
-
-    def emit(context, builder, signature, arguments):
-        byte = builder.load(_pointer(builder, arguments[0], 8))
-        return builder.zext(builder.sub(byte, byte.type(ZERO)), ir.IntType(64))
-
-    return uint64(uint64), emit
+    return load
 
 
-@intrinsic
-def word_at(typing_context, at):
-    """Eight bytes from an address on as one number, the first byte lowest."""
-
-    def emit(context, builder, signature, arguments):
-        return builder.load(_pointer(builder, arguments[0], 64), align=1)
-
-    return uint64(uint64), emit
+byte_at = _loading(uint8, 8)  # the byte at an address
+word_at = _loading(uint64, 64)  # eight bytes from an address on, the first one lowest
 
 
 @intrinsic
@@ -116,16 +99,6 @@ def put_byte(typing_context, at, byte):
         return context.get_dummy_value()
 
     return void(uint64, uint8), emit
-
-
-@intrinsic
-def double_of(typing_context, bits):
-    """The double that has these bits."""
-
-    def emit(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], ir.DoubleType())
-
-    return float64(uint64), emit
 
 
 @intrinsic
@@ -142,17 +115,10 @@ def wide_product(typing_context, a, b):
     return UniTuple(uint64, 2)(uint64, uint64), emit
 
 
-@intrinsic
-def rarely(typing_context, condition):
-    """A condition that is hardly ever true, so that the code for it is kept out of the way."""
-
-    def emit(context, builder, signature, arguments):
-        bit = ir.IntType(1)
-        declared = ir.FunctionType(bit, [bit, bit])
-        function = cgutils.get_or_insert_function(builder.module, declared, "llvm.expect.i1")
-        return builder.call(function, [arguments[0], bit(0)])
-
-    return boolean(boolean), emit
+@always_inline
+def digit_at(at):
+    """The digit at an address; more than 9 if there is none."""
+    return U(np.uint8(byte_at(at) - ZERO))
 
 
 @always_inline
@@ -206,7 +172,7 @@ def nearest(w, q):
     significand = (high >> drop) + U(rest >= half)
     # A double's exponent is biased by 1023 and its top bit (52) is left out; adding carries over.
     biased = U(exponent + np.int64(drop) + 128 + 1023 + 52)
-    return double_of((biased << U(52)) + significand - U(1 << 52))
+    return np.uint64((biased << U(52)) + significand - U(1 << 52)).view(np.float64)
 
 
 @seldom
@@ -278,7 +244,7 @@ def number(begin):
 def plain_number(begin, first, sign):
     """The number whose digits begin at `first`."""
     w = digit_at(first)
-    if rarely(w > NINE):
+    if w > NINE:
         return any_number(begin)
     at = first + ONE
     if digit_at(at) <= NINE:  # rarely so, and then nearly always: better guessed than counted
@@ -289,7 +255,7 @@ def plain_number(begin, first, sign):
         w, at = append_digits(fraction, w)
         places = at - fraction
     exponent = byte_at(at) | 32 == SMALL_E
-    if rarely(exponent or at - first > U(MANTISSA_DIGITS) + U(places > NONE)):
+    if exponent or at - first > U(MANTISSA_DIGITS) + U(places > NONE):
         return any_number(begin)
     if w > EXACT:
         value = nearest(w, -np.int64(places))

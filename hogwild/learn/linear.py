@@ -366,8 +366,8 @@ class LinearProblem(RowProblem):
         weights = learned["weights"].copy()
         given = self.target, self.config.loss_name, self._given.index_base, about
         if self.votes:
-            members = learned["members"].reshape(-1, self.size).copy()
-            return VoteModel(members, *given, parameter=self._parameter)
+            members = learned["members"].reshape(-1, self.size)
+            return VoteModel(members[:, :-1], members[:, -1], *given, parameter=self._parameter)
         if self.heads.width > 1:
             by_column = weights.reshape(-1, self.heads.width)[:, : self.heads.count]
             return HeadsModel(by_column[:-1].T, by_column[-1], *given, parameter=self._parameter)

@@ -17,7 +17,7 @@ from hogwild.kernels.checks import first_bad_value
 from hogwild.learn.losses import FACTOR_LOSSES, factor_code
 from hogwild.learn.metrics import auc, log_loss
 from hogwild.models import ranking
-from hogwild.models.fold_in import Penalty, fold_in
+from hogwild.models.fold_in import fold_in
 from hogwild.paths import PathLike
 
 Floats = npt.NDArray[np.float32]
@@ -69,10 +69,7 @@ class FactorModel:
 
     def __repr__(self) -> str:
         users, items = len(self.user_ids), len(self.item_ids)
-        return (
-            f"<FactorModel {self.loss}, rank {self.rank}, {users:,} "
-            f"{_noun('user', users)}, {items:,} {_noun('item', items)}>"
-        )
+        return f"<FactorModel {self.loss}, rank {self.rank}, {users:,} users, {items:,} items>"
 
     def __reduce__(self) -> Any:
         """Pickled without its caches."""
@@ -190,8 +187,8 @@ class FactorModel:
             raise DataError("a user needs at least one rating of an item that the model knows")
         codes, given = codes[known], given[known].astype(np.float64)
         offsets = self.mean + self.item_biases[codes].astype(np.float64)
-        penalty = Penalty.of(self.about.get("options", {}), self.loss)
-        return fold_in(self.item_factors[codes], offsets, given, self.loss, penalty)
+        options = self.about.get("options", {})
+        return fold_in(self.item_factors[codes], offsets, given, self.loss, options)
 
     def evaluate(self, users: Any, items: Any = None, values: Any = None) -> dict[str, Any]:
         """Objective, RMSE, MAE, and the number of pairs with an unknown user or item; for the
@@ -209,11 +206,19 @@ class FactorModel:
         given = self._checked_values(ratings.values, len(ratings), ratings.name)
         who, what = ratings.recoded(self.user_ids, self.item_ids)
         scores = self._scores(who, what)
-        return {
+        sums = kernels.measure(factor_code(self.loss), scores, given)
+        loss, square, size = (total / len(given) for total in sums)
+        found: dict[str, Any] = {
             "ratings": len(ratings),
-            **self._errors(scores, given),
-            "unknown": int(np.count_nonzero((who == UNKNOWN) | (what == UNKNOWN))),
+            "objective": loss + float(self.about.get("penalty", 0.0)),
+            "rmse": square**0.5,
+            "mae": size,
         }
+        if self.loss == "logistic":
+            exact = scores.astype(np.float64), given.astype(np.float64), np.ones(len(given))
+            found |= {"log_loss": log_loss(*exact, self.loss), "auc": auc(*exact, self.loss)}
+        unknown = int(np.count_nonzero((who == UNKNOWN) | (what == UNKNOWN)))
+        return found | {"unknown": unknown}
 
     def save(self, path: PathLike) -> None:
         """Writes the model to one file; `hogwild.load_model` reads it back bit for bit."""
@@ -344,19 +349,6 @@ class FactorModel:
             )
         return targets_of(array, self.loss, name)
 
-    def _errors(self, scores: Floats, given: Floats) -> dict[str, Any]:
-        sums = kernels.measure(factor_code(self.loss), scores, given)
-        loss, square, size = (total / len(given) for total in sums)
-        found: dict[str, Any] = {
-            "objective": loss + float(self.about.get("penalty", 0.0)),
-            "rmse": square**0.5,
-            "mae": size,
-        }
-        if self.loss == "logistic":
-            exact = scores.astype(np.float64), given.astype(np.float64), np.ones(len(given))
-            found |= {"log_loss": log_loss(*exact, self.loss), "auc": auc(*exact, self.loss)}
-        return found
-
 
 def targets_of(values: npt.NDArray[Any], loss: str, name: str) -> Floats:
     """Values as the loss learns them (logistic: -1 and 1); an error where it cannot take one."""
@@ -429,10 +421,6 @@ def _id_at(users: Any, items: Any, role: str, at: int) -> Any:
 
 def _shown(given: Any) -> str:
     return repr(given.item() if isinstance(given, np.generic) else given)
-
-
-def _noun(word: str, count: int) -> str:
-    return word if count == 1 else word + "s"
 
 
 def _warn(text: str) -> None:

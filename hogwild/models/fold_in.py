@@ -7,7 +7,6 @@ system; all else is left to L-BFGS-B (Byrd, Lu, Nocedal, Zhu 1995).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,57 +23,40 @@ WIDTHS = (1e-2, 1e-4, 1e-6)
 Doubles = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Penalty:
-    """The training's penalty of one user: w (l2/2 |p|^2 + l1 |p|_1 + bias_l2/2 b^2)."""
-
-    l2: float
-    bias_l2: float
-    l1: float
-    weighted: bool
-    biases: bool
-    nonnegative: bool
-
-    @classmethod
-    def of(cls, options: dict[str, Any], loss: str) -> "Penalty":
-        """The penalty of a training with these options; no penalty where they are missing."""
-        given = {name: value for name, value in options.items() if value is not None}
-        l2 = float(given.get("l2", 0.0))
-        return cls(
-            l2,
-            float(given.get("bias_l2", l2)),
-            float(given.get("l1", 0.0)),
-            bool(given.get("weighted", True)),
-            bool(given.get("biases", loss != "kl")),
-            bool(given.get("nonnegative", False)) or loss == "kl",
-        )
-
-
 def fold_in(
-    factors: npt.NDArray[np.float32], offsets: Doubles, values: Doubles, loss: str, penalty: Penalty
+    factors: npt.NDArray[np.float32],
+    offsets: Doubles,
+    values: Doubles,
+    loss: str,
+    options: dict[str, Any],
 ) -> tuple[npt.NDArray[np.float32], float]:
     """Factors and bias of a user who gave `values` to items with these factors.
 
     `offsets` are the scores without the user: the mean plus the biases of the items. With the
-    logistic loss, values are -1 and 1.
+    logistic loss, values are -1 and 1. `options` are those of the training, whose penalty of a user
+    is w (l2/2 |p|^2 + l1 |p|_1 + bias_l2/2 b^2); there is none where they are missing.
     """
+    given = {name: value for name, value in options.items() if value is not None}
+    l2, l1 = given.get("l2", 0.0), given.get("l1", 0.0)
+    biases = given.get("biases", loss != "kl")
+    nonnegative = given.get("nonnegative") or loss == "kl"
     rank = factors.shape[1]
-    weight = float(len(values)) if penalty.weighted else 1.0
+    weight = float(len(values)) if given.get("weighted", True) else 1.0
     A = factors.astype(np.float64)
-    if penalty.biases:
+    if biases:
         A = np.column_stack([A, np.ones(len(values))])
     is_factor = np.arange(A.shape[1]) < rank
-    D = weight * np.where(is_factor, penalty.l2, penalty.bias_l2)
-    if loss == "squared" and not penalty.l1 and not penalty.nonnegative:
+    D = weight * np.where(is_factor, l2, given.get("bias_l2", l2))
+    if loss == "squared" and not l1 and not nonnegative:
         x = _ridge(A, values - offsets, D)
     else:
-        l1 = weight * np.where(is_factor, penalty.l1, 0.0)
+        L = weight * np.where(is_factor, l1, 0.0)
         x = np.zeros(A.shape[1])
         typical = float(np.abs(values - offsets).mean()) or 1.0
         for width in WIDTHS if loss == "absolute" else WIDTHS[:1]:
             loss_at = partial(LOSSES[loss], values, width * typical)
-            x = _least_point(A, offsets, loss_at, D, l1, is_factor & penalty.nonnegative, x)
-    return x[:rank].astype(np.float32), float(x[rank]) if penalty.biases else 0.0
+            x = _least_point(A, offsets, loss_at, D, L, is_factor & nonnegative, x)
+    return x[:rank].astype(np.float32), float(x[rank]) if biases else 0.0
 
 
 def _ridge(A: Doubles, targets: Doubles, D: Doubles) -> Doubles:
@@ -106,22 +88,18 @@ def _least_point(
     signs = np.where(np.arange(len(parts)) < len(D), 1.0, -1.0)
     least = np.where(parted | nonnegative, 0.0, -np.inf)[parts]
 
-    def objective(z: Doubles) -> tuple[float, Doubles]:
+    def objective(z: Doubles, unit: float) -> tuple[float, Doubles]:
         x = np.bincount(parts, signs * z)
         values, slopes = loss_at(offsets + np.einsum("ij,j->i", A, x))
         uphill = np.einsum("ij,i->j", A, slopes) + D * x
         total = values.sum() + (D * x * x).sum() / 2 + (l1[parts] * z).sum()
-        return float(total), signs * uphill[parts] + l1[parts]
+        return float(total) / unit, (signs * uphill[parts] + l1[parts]) / unit
 
     z = np.maximum(signs * start[parts], least)
-    unit = abs(objective(z)[0]) or 1.0  # so that the unit of the ratings does not matter
-
-    def in_units(z: Doubles) -> tuple[float, Doubles]:
-        total, uphill = objective(z)
-        return total / unit, uphill / unit
-
+    unit = abs(objective(z, 1.0)[0]) or 1.0  # so that the unit of the ratings does not matter
     bounds = np.column_stack([least, np.full(len(least), np.inf)])
-    found = minimize(in_units, z, jac=True, method="L-BFGS-B", bounds=bounds, options=OPTIONS)
+    how = {"jac": True, "method": "L-BFGS-B", "bounds": bounds, "options": OPTIONS}
+    found = minimize(objective, z, (unit,), **how)
     return np.asarray(np.bincount(parts, signs * found.x), np.float64)
 
 

@@ -72,10 +72,10 @@ class HeadsModel(LinearModel):
         assert found is not None
         return found
 
-    def _arrays(self) -> tuple[Any, model_file.Arrays]:
+    def _arrays(self) -> model_file.Arrays:
         """The arrays of a model file."""
         flat = np.ascontiguousarray(self.weights.T).reshape(-1)
-        return None, {"weights": flat, "intercepts": np.ascontiguousarray(self.intercept)}
+        return {"weights": flat, "intercepts": np.ascontiguousarray(self.intercept)}
 
     @staticmethod
     def _weights_of(about: dict[str, Any], arrays: model_file.Arrays) -> tuple[Any, Any]:

@@ -152,26 +152,25 @@ class LinearModel:
         found = heads.evaluate(data.view, data.weighted, span, stored, self.parameter)
         return float(found[0]), self.penalty.value(stored[: -heads.width])
 
-    def _arrays(self) -> tuple[Any, model_file.Arrays]:
-        """The intercept, if it is one number, and the arrays of a model file."""
+    def _arrays(self) -> model_file.Arrays:
+        """The arrays of a model file."""
         nonzero = np.flatnonzero(self.weights.view(np.uint32))
         if SPARSE * len(nonzero) >= len(self.weights):
-            return self.intercept, {"weights": self.weights}
-        indices = nonzero.astype(np.uint32)
-        return self.intercept, {"values": self.weights[nonzero], "indices": indices}
+            return {"weights": self.weights}
+        return {"values": self.weights[nonzero], "indices": nonzero.astype(np.uint32)}
 
     def save(self, path: PathLike) -> None:
         """Writes the model to one file; `hogwild.load_model` reads it back bit for bit."""
-        intercept, arrays = self._arrays()
+        arrays = self._arrays()
+        sparse = "indices" in arrays
         about = {
             "kind": self.kind,
-            "intercept": intercept,
+            "intercept": None if "intercepts" in arrays else self.intercept,
             "loss": self.loss,
             "parameter": self.parameter,
             "index_base": self.index_base,
             "about": self.about,
         } | self.target.about()
-        sparse = "indices" in arrays
         if sparse:
             about["columns"] = len(self.weights)
         model_file.write(path, about, arrays, version=2 if sparse else 1)

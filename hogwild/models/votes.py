@@ -10,7 +10,6 @@ from hogwild.data.rows import Rows
 from hogwild.errors import HogwildError
 from hogwild.kernels.evaluate import scores as write_scores
 from hogwild.kernels.views import RowView, view
-from hogwild.learn.targets import Target, target_from
 from hogwild.models.linear import LinearModel
 
 Floats = npt.NDArray[np.float32]
@@ -33,6 +32,8 @@ def votes(rows: RowView, members: Floats) -> Floats:
 class VoteModel(LinearModel):
     """A trained linear model with several members, of which the majority decides.
 
+    It is made of the weights of each member, members x columns, and of the intercept of each.
+
     Attributes:
         members: float32, members x (columns + 1): the weights of each, the intercept behind them.
         weights, intercept: their mean, of which the objective is.
@@ -41,20 +42,10 @@ class VoteModel(LinearModel):
 
     kind = "votes"
 
-    def __init__(
-        self,
-        members: Floats,
-        target: Target,
-        loss: str,
-        index_base: int | None = None,
-        about: dict[str, Any] | None = None,
-        *,
-        parameter: float = 0.0,
-    ) -> None:
-        self.members = np.require(members, np.float32, ["C", "A"])
+    def _take(self, weights: Floats, intercept: Any) -> None:
+        self.members = np.column_stack([weights, intercept]).astype(np.float32, copy=False)
         mean = self.members.mean(axis=0, dtype=np.float64)
-        given = target, loss, index_base, about
-        super().__init__(mean[:-1], mean[-1], *given, parameter=parameter)
+        super()._take(mean[:-1], mean[-1])
 
     def __repr__(self) -> str:
         return f"<VoteModel {self.loss}, {self.columns:,} columns, {len(self.members)} members>"
@@ -72,14 +63,11 @@ class VoteModel(LinearModel):
         """The objective and the mean loss of the members' mean; the metrics of their votes."""
         return super().measured(rows, factors) | {"log_loss": None}
 
-    def _arrays(self) -> tuple[Any, model_file.Arrays]:
+    def _arrays(self) -> model_file.Arrays:
         """What a model file holds of the members."""
-        arrays = {"members": self.members[:, :-1].ravel(), "intercepts": self.members[:, -1].copy()}
-        return None, arrays
+        return {"members": self.members[:, :-1].ravel(), "intercepts": self.members[:, -1].copy()}
 
-    @classmethod
-    def from_file(cls, about: dict[str, Any], arrays: model_file.Arrays) -> "VoteModel":
-        weights = arrays["members"].reshape(len(arrays["intercepts"]), -1)
-        given = target_from(about), about["loss"], about["index_base"], about["about"]
-        members = np.column_stack([weights, arrays["intercepts"]])
-        return cls(members, *given, parameter=about["parameter"])
+    @staticmethod
+    def _weights_of(about: dict[str, Any], arrays: model_file.Arrays) -> tuple[Any, Any]:
+        intercepts = arrays["intercepts"]
+        return arrays["members"].reshape(len(intercepts), -1), intercepts

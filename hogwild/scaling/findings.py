@@ -32,16 +32,6 @@ class Finding(NamedTuple):
     do: str
 
 
-class Rule(NamedTuple):
-    """The texts of a finding; {numbers} says a number of each configuration."""
-
-    title: str
-    number: Callable[[Summary], str]
-    measured: str
-    means: str
-    do: str
-
-
 def cause(study: Study, one: Summary) -> str:
     """What bounds a configuration, as a key of `RULES` or a word for the table."""
     workers, strategy = one.configuration.workers, STRATEGIES[one.strategy]
@@ -72,14 +62,13 @@ def cause(study: Study, one: Summary) -> str:
 def findings(study: Study, summaries: Summaries) -> list[Finding]:
     """All that apply, in the order of `RULES`."""
     found = []
-    for key, rule in RULES.items():
+    for key, (number, *texts) in RULES.items():
         some = [one for one in summaries if key in _remarkable(study, one)]
         if some:
-            named = [f"{rule.number(one)} with {one.name}" for one in some[:MOST_NAMED]]
+            named = [f"{number(one)} with {one.name}" for one in some[:MOST_NAMED]]
             more = [f"{len(some) - MOST_NAMED} more"] if len(some) > MOST_NAMED else []
             facts = _facts(study, some) | {"numbers": ", ".join(named + more)}
-            texts = (text.format(**facts) for text in (rule.measured, rule.means, rule.do))
-            found.append(Finding(rule.title, *texts))
+            found.append(Finding(*(text.format(**facts) for text in texts)))
     return found
 
 
@@ -113,79 +102,80 @@ def _reading(study: Study, one: Summary) -> float:
 GROWTH = "All workers together compute longer than one worker alone: {numbers}."
 READING = "{worst} reads {reads} of data. {machine}"
 
-RULES = {
-    "shared cores": Rule(
-        "The cores are shared with other work",
+# Of each cause, a number that it has for each configuration, and the texts of its finding
+RULES: dict[str, tuple[Callable[[Summary], str], str, str, str, str]] = {
+    "shared cores": (
         lambda one: f"{one.speed_up:.2f}",
+        "The cores are shared with other work",
         "{machine} The speed-up of an epoch is {numbers}.",
         "No strategy can scale better. Other programs use the cores, two of them are hyper-threads "
         "of one core, or the virtual machine shares its cores.",
         "Measure again on an idle machine. If the numbers stay, count on that many cores only.",
     ),
-    "too little work": Rule(
-        "Too little work per epoch",
+    "too little work": (
         lambda one: milliseconds(one.epoch.median),
+        "Too little work per epoch",
         "An epoch takes {numbers}.",
         "Starting an epoch and waiting for the last worker takes some tenths of a millisecond.",
         "Use one worker for data of this size.",
     ),
-    "cache lines": Rule(
-        "Cores compete for cache lines",
+    "cache lines": (
         lambda one: f"{one.growth:.2f} times",
+        "Cores compete for cache lines",
         f"{GROWTH} {{sharing}}",
         "A write takes the cache line of a weight away from the core that used it last. The next "
         "core waits until it gets the line back.",
         "Use a strategy with copies of the weights.",
     ),
-    "locks or turns": Rule(
-        "Workers exclude each other",
+    "locks or turns": (
         lambda one: f"{one.speed_up:.2f} (waiting {percent(one.split.waiting / one.split.epoch)})",
+        "Workers exclude each other",
         "The speed-up of an epoch is {numbers}.",
         "By design, workers take locks or turns before they write.",
         "Use a strategy without locks and turns.",
     ),
-    "memory bandwidth": Rule(
-        "Memory bandwidth is the limit",
+    "memory bandwidth": (
         lambda one: f"{one.growth:.2f} times",
+        "Memory bandwidth is the limit",
         f"{GROWTH} {READING}",
         "All cores wait for the same memory.",
         "Use only as many workers as still help, or a machine with more memory channels.",
     ),
-    "shared caches": Rule(
-        "Computing is slower with several workers",
+    "shared caches": (
         lambda one: f"{one.growth:.2f} times",
+        "Computing is slower with several workers",
         f"{GROWTH} {READING}",
         "Neither cores nor memory bandwidth explain most of this. What remains is the cache that "
         "cores share{copy}, what the strategy does besides learning, and other programs.",
         "Measure again on an idle machine, or use fewer workers.",
     ),
-    "waiting": Rule(
-        "Workers wait for each other",
+    "waiting": (
         lambda one: percent(one.split.waiting / one.split.epoch),
+        "Workers wait for each other",
         "Of an epoch, workers wait {numbers}.",
         "The shares of the workers take unequal time, workers synchronize too often, or another "
         "program held up one of them.",
         "Measure again on an idle machine.",
     ),
-    "merging": Rule(
-        "Merging takes long",
+    "merging": (
         lambda one: percent(one.split.merging / one.split.epoch),
+        "Merging takes long",
         "Of an epoch, merging takes {numbers}.",
         "Workers merge their weights{copy}. The time depends on the number of columns, not of "
         "rows.",
         "Use fewer workers, or more rows.",
     ),
-    "start": Rule(
-        "The start takes long",
+    "start": (
         lambda one: f"{percent(one.startup / one.training)} (search {milliseconds(one.search)})",
+        "The start takes long",
         "Of the training time, the start takes {numbers}.",
         "Before the first epoch, training prepares the data, finds a learning rate and starts the "
         "workers. More workers hardly make this faster.",
         "More data or more epochs make it matter less. --eta0 saves the search for the rate.",
     ),
-    "less per epoch": Rule(
-        "Epochs achieve less than with one worker",
+    "less per epoch": (
         lambda one: percent(one.worse),
+        "Epochs achieve less than with one worker",
         "The last objective is higher: by {numbers}.",
         "Workers learn from weights that lack the latest updates of others. Without locks, they "
         "may also overwrite updates.",

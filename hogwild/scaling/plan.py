@@ -43,8 +43,6 @@ class Plan:
     options: dict[str, Any] = field(default_factory=dict)  # of `hogwild.Config`, for every run
     repeats: int = REPEATS
     target: float = TARGET  # the relative gap of the objective to reach
-    optimum: float | None = None  # what gaps are measured from; None: the best of all runs
-    own_baseline: bool = False  # compare each strategy with its own run with one worker
 
     @classmethod
     def of(
@@ -52,13 +50,14 @@ class Plan:
         options: dict[str, Any],
         strategies: str | None = None,
         workers: str | None = None,
-        **more: Any,
+        repeats: int = REPEATS,
+        target: float = TARGET,
     ) -> "Plan":
         """A plan from lists as users type them; an `OptionError` lists all that is wrong."""
         family = Config(task=options.get("task", "svm")).family or "linear"
         named = STRATEGIES[family] if strategies is None else _words(strategies)
         counts = _usual_workers() if workers is None else map(_number, _words(workers))
-        plan = cls(tuple(named), tuple(counts), options, **more)
+        plan = cls(tuple(named), tuple(counts), options, repeats, target)
         problems = plan.problems()
         if problems:
             raise OptionError("\n".join(problems))
@@ -66,17 +65,9 @@ class Plan:
 
     @property
     def configurations(self) -> list[Configuration]:
-        """All that are measured, each after its baseline."""
-        found = [] if self.own_baseline else [ONE]
-        more = [count for count in self.workers if count != 1]
-        for strategy in self.strategies:
-            counts = [1, *more] if self.own_baseline else more
-            found += [Configuration(strategy, count) for count in counts]
-        return found
-
-    def baseline(self, configuration: Configuration) -> Configuration:
-        """The run with one worker that a configuration is compared with."""
-        return Configuration(configuration.strategy, 1) if self.own_baseline else ONE
+        """All that are measured: the run with one worker, with which all others are compared."""
+        counts = [count for count in self.workers if count != 1]
+        return [ONE, *(Configuration(name, n) for name in self.strategies for n in counts)]
 
     def train_options(self, configuration: Configuration) -> dict[str, Any]:
         """The options of `hogwild.train`."""
@@ -101,8 +92,6 @@ class Plan:
             found.append(f"repeat: must be at least 1, not {self.repeats}")
         if not 0 < self.target < math.inf:
             found.append(f"target: must be a number above 0, not {self.target}")
-        if self.optimum is not None and not math.isfinite(self.optimum):
-            found.append(f"optimum: must be a finite number, not {self.optimum}")
         return list(dict.fromkeys(found))
 
 

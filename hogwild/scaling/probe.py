@@ -68,12 +68,11 @@ def probe(threads: Iterable[int], seconds: float = SECONDS) -> Probe:
 
 def typical(probes: list[Probe]) -> Probe:
     """The median of several probes, for each number of threads."""
-    return Probe(
-        *(
-            {count: statistics.median_low(one[count] for one in some) for count in some[0]}
-            for some in zip(*probes, strict=True)
-        )
+    medians = (
+        {count: statistics.median_low(one[count] for one in some) for count in some[0]}
+        for some in zip(*probes, strict=True)
     )
+    return Probe(*medians)
 
 
 def _measured(work: Callable[[int], int], counts: list[int], seconds: float) -> dict[int, float]:

@@ -1,8 +1,7 @@
 """The files of a study: a record as JSON lines, and a page."""
 
 from hogwild import trace
-from hogwild.data.atomic import writing
-from hogwild.paths import PathLike, check_files
+from hogwild.paths import PathLike, check_files, writing
 from hogwild.scaling.findings import cause
 from hogwild.scaling.page import page
 from hogwild.scaling.report import Report

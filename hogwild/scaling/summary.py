@@ -57,7 +57,7 @@ class Summary:
     target: Spread | None  # until the target was reached, of the runs that reached it
     reached: int  # runs
     target_epochs: int | None  # the median
-    baseline: "Summary | None"  # None: it is one itself
+    baseline: "Summary | None"  # that of one worker, which has none
 
     @property
     def name(self) -> str:
@@ -117,19 +117,16 @@ COMPARED = ("speed_up", "efficiency", "target_speed_up", "growth", "equal_share"
 def summaries(study: Study) -> list[Summary]:
     """One for each configuration with a finished run, in the order of the plan."""
     best = best_objective(study)
-    found: dict[Configuration, Summary] = {}
+    found: list[Summary] = []
     for configuration in study.plan.configurations:
         runs = [run for run in study.runs if run.trace and run.configuration == configuration]
         if runs:
-            baseline = found.get(study.plan.baseline(configuration))
-            found[configuration] = _summary(runs, best, study.plan.target, baseline)
-    return list(found.values())
+            found.append(_summary(runs, best, study.plan.target, found[0] if found else None))
+    return found
 
 
 def best_objective(study: Study) -> float:
-    """What gaps are measured from: the optimum if it was given, or the best of all runs."""
-    if study.plan.optimum is not None:
-        return study.plan.optimum
+    """What gaps are measured from: the best of all runs."""
     return min(float(row["objective"]) for run in study.runs for row in run.trace)
 
 

@@ -6,9 +6,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hogwild.scaling.report import Report
+from hogwild.scaling.report import SPEED, SPLIT, Columns, Report
 from hogwild.scaling.study import Tell
-from hogwild.scaling.tables import SPEED, SPLIT, Columns
 
 
 def shown(report: Report) -> str:

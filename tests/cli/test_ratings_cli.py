@@ -80,13 +80,12 @@ def test_test_ratings_are_a_share_of_all(run: Run, share: float) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("ratings x.csv --rows 5", "--rows: only for rcv1; ratings has --users, --items"),
-        ("ratings x.csv --weights m --columns 9", "--columns: only for rcv1"),
-        ("ratings x.csv --weights m --columns 9", "--weights: only for rcv1"),
-        ("ratings x.csv --first-row 0", "--first-row: only for rcv1"),
-        ("rcv1 x.svm --users 3", "--users: only for ratings; rcv1 has --rows, --columns"),
-        ("rcv1 x.svm --test y.svm --rank 2", "--test: only for ratings"),
-        ("rcv1 x.svm --test-share 0.1", "--test-share: only for ratings"),
+        ("ratings x.csv --rows 5", "unrecognized arguments: --rows 5"),
+        ("ratings x.csv --weights m --columns 9", "unrecognized arguments: --weights m --columns"),
+        ("ratings x.csv --first-row 0", "unrecognized arguments: --first-row 0"),
+        ("rcv1 x.svm --users 3", "unrecognized arguments: --users 3"),
+        ("rcv1 x.svm --test y.svm --rank 2", "unrecognized arguments: --test y.svm --rank 2"),
+        ("rcv1 x.svm --test-share 0.1", "unrecognized arguments: --test-share 0.1"),
         ("ratings x.svm", "x.svm: the suffix must be one of .csv, .tsv, .npz, .mtx"),
         ("ratings x", "x: the suffix must be one of"),
         ("ratings x.gz", "x.gz: the suffix must be one of"),
@@ -133,7 +132,8 @@ def test_twice_packed_ratings_are_refused(run: Run) -> None:
 
 
 def test_the_help_names_sizes(run: Run) -> None:
-    out = " ".join(run("generate --help")[1].split())
+    helps = (run(f"generate {kind} --help")[1] for kind in ("rcv1", "ratings"))
+    out = " ".join(" ".join(helps).split())
     assert "as many as in MovieLens 1M" in out
     for default in ("[200000]", "[47236]", "[6040]", "[3706]", "[1000209]", "[16]", "[0.1]"):
         assert default in out
@@ -287,7 +287,7 @@ def test_arrays_tell_by_their_names(run: Run) -> None:
 def test_a_format_of_rows_is_told_by_its_suffix(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("a.lines").write_text("1,2\n3 1:0.5\n")  # labels alone, which look like ratings
     assert "taken for ratings" in run("inspect a.lines")[2]
-    monkeypatch.setitem(FORMATS, ".lines", svmlight)
+    monkeypatch.setitem(FORMATS, ".lines", (svmlight.read, svmlight.write))
     code, out, said = run("inspect a.lines")
     assert (code, said) == (0, "")
     assert out.startswith("rows        2")

@@ -79,7 +79,7 @@ def test_ratings_too(capsys) -> None:
 def test_help_has_every_option_of_a_study_and_none_that_it_sets(capsys) -> None:
     assert main(["scaling", "--help"]) == 0
     said = capsys.readouterr().out
-    for name in ("workers", "strategies", "target", "repeat", "epochs", "l2", "out", "optimum"):
+    for name in ("workers", "strategies", "target", "repeat", "epochs", "l2", "out"):
         assert f"--{name} " in said
     for name in ("tol", "strategy", "deterministic", "time-limit", "early-stopping"):
         assert f"\n  --{name} " not in said

@@ -464,8 +464,8 @@ def test_npz_of_arrays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"a": [1]}, "there are a in it; expected users, items and values, or a matrix"),
-        ({"users": [1]}, "there are users in it"),
+        ({"a": [1]}, "in it, only a; expected users, items and values, or a matrix"),
+        ({"users": [1]}, "in it, only users; expected users"),
         ({"users": [1], "items": [2]}, "has no array of values, only users, items"),
         ({"users": [1], "items": [2], "values": [1], "rating": [1]}, "has values and rating; keep"),
         ({"users": [1], "items": [2, 3], "values": [1]}, "1 users, 2 items"),
@@ -476,9 +476,9 @@ def test_npz_of_arrays(tmp_path: Path) -> None:
           "user_ids.count": [0], "item_ids.count": [1]}, "user 0 in the rating 1"),
         ({"users": np.array([0], np.uint32), "items": np.array([0], np.uint32), "values": [1],
           "user_ids.count": [1]}, "item_ids: damaged"),
-        ({"row": [0, 5], "col": [0, 0], "shape": [2, 2], "format": "coo"}, "user 5 in "),
-        ({"row": [0, -1], "col": [0, 0], "shape": [2, 2], "format": "coo"}, "user -1 in "),
-        ({"indices": [0, 1], "indptr": [0, 3, 2], "shape": [2, 2]}, "damaged CSR"),
+        ({"row": [0, 5], "col": [0, 0], "shape": [2, 2], "format": "coo"}, "axis 0 index 5 "),
+        ({"row": [0, -1], "col": [0, 0], "shape": [2, 2], "format": "coo"}, "negative axis 0"),
+        ({"indices": [0, 1], "indptr": [0, 3, 2], "shape": [2, 2]}, "the csr matrix is damaged"),
     ],
 )  # fmt: skip
 def test_what_npz_must_hold(tmp_path: Path, arrays: dict[str, Any], message: str) -> None:
@@ -508,7 +508,7 @@ HEAD = "%%MatrixMarket matrix coordinate real general\n% words\n\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "ends before the size"),
+        ("", "is not a Matrix Market file"),
         (HEAD, "ends before the size"),
         ("1 2 3\n", "is not a Matrix Market file; expected a first line like %%MatrixMarket"),
         (HEAD.replace("coordinate", "array") + "2 2\n", "line 1: a matrix that is array, real"),

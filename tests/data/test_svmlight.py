@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from hogwild import DataError, HogwildError, OptionError, Rows, load, save
 from hogwild.data import svmlight
-from hogwild.data.atomic import writing
+from hogwild.paths import writing
 
 relaxed = settings(
     deadline=None,
@@ -30,7 +30,7 @@ relaxed = settings(
 @pytest.fixture(params=[64, 1 << 20], ids=["small blocks", "large blocks"])
 def blocks(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(svmlight, "BLOCK", request.param)
-    monkeypatch.setattr(svmlight, "FEW", request.param // 8)
+    monkeypatch.setattr(svmlight, "MAPPED", request.param)
 
 
 @pytest.fixture
@@ -118,32 +118,16 @@ def test_a_line_longer_than_many_blocks(file: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("block", [64, 1000, 1 << 20])
-def test_arrays_that_were_guessed_too_short_grow(
+def test_arrays_that_are_too_short_grow(
     block: int, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(svmlight, "BLOCK", block)
-    monkeypatch.setattr(svmlight, "FEW", 50)
+    monkeypatch.setattr(svmlight, "MAPPED", 400)
     text = "1 # " + "long " * 500 + "\n" + "1 1:1 2:2 3:3\n" * 2000
     rows = loaded(file, text)
     assert_same(rows, naive(text))
     assert all(array.base.base is None for array in (rows.indices, rows.values))
     assert rows.indices.base.nbytes == rows.indices.nbytes  # nothing is left over behind
-
-
-def test_a_long_even_file_is_guessed_right_the_first_time(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(svmlight, "BLOCK", 4096)
-    sizes = set()
-    make_room = svmlight._Lines._make_room
-
-    def watched(lines: Any, size: int) -> None:
-        make_room(lines, size)
-        sizes.add(tuple(map(len, (lines.indptr, lines.y, lines.indices, lines.values))))
-
-    monkeypatch.setattr(svmlight._Lines, "_make_room", watched)
-    assert len(loaded(file, "1 1:0.5 3:0.25\n" * 20_000)) == 20_000
-    assert len(sizes) == 2  # for the first block, and for all the others
 
 
 # Numbers
@@ -614,7 +598,7 @@ def test_a_failure_leaves_what_was_there(
 
 def test_places_that_cannot_be_written_to(tmp_path: Path) -> None:
     rows = rows_of([{1: 1.0}], [1], 1)
-    with pytest.raises(HogwildError, match=r"no folder .*missing; create it"):
+    with pytest.raises(HogwildError, match=r"no folder .*missing; make it"):
         save(rows, tmp_path / "missing" / "data.svm")
     with pytest.raises(HogwildError, match="is a folder"):
         save(rows, tmp_path)

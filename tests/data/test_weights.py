@@ -8,7 +8,7 @@ import pytest
 
 import hogwild
 from hogwild.cli import main
-from hogwild.data.weights import load_weights
+from hogwild.data.files import load_weights
 from hogwild.errors import DataError, OptionError
 
 LOSSES = [("svm", "hinge"), ("logistic", "logistic"), ("regression", "squared")]

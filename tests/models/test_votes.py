@@ -59,8 +59,8 @@ def bytes_of(model):
 
 
 def model_of(members, **more):
-    about = {"options": {"l2": 0.1}}
-    return VoteModel(np.array(members), TwoClasses(("no", "yes")), "hinge", None, about, **more)
+    given = TwoClasses(("no", "yes")), "hinge", None, {"options": {"l2": 0.1}}
+    return VoteModel(*np.split(np.array(members), [-1], axis=1), *given, **more)
 
 
 def test_the_majority_decides_and_the_sum_of_the_scores_a_tie():

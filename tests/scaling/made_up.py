@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from hogwild.scaling.look import Look
 from hogwild.scaling.plan import Configuration, Plan
 from hogwild.scaling.probe import Probe
-from hogwild.scaling.study import Run, Study
+from hogwild.scaling.study import Look, Run, Study
 
 PERFECT = {1: 100.0, 2: 200.0, 4: 400.0}
 LOOK = Look(

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from hogwild.scaling import charts
+from hogwild.scaling import page
 from hogwild.scaling.summary import summaries
 from hogwild.scaling.svg import bars, linear, logarithmic
 from tests.scaling.made_up import run, study
@@ -46,7 +46,7 @@ def test_linear_axes_end_at_round_numbers_and_logarithmic_ones_have_decades() ->
 
 
 def test_the_ideal_line_is_as_many_times_as_fast_as_there_are_workers() -> None:
-    lines = drawn(charts.speed_up)
+    lines = drawn(page.speed_up)
     assert set(lines) == {"ideal", "combine", "hogwild"}
     (one, two), (same, combine) = points(lines["ideal"]), points(lines["combine"])
     assert same == one
@@ -58,7 +58,7 @@ def test_the_ideal_line_is_as_many_times_as_fast_as_there_are_workers() -> None:
 
 def test_strokes_span_the_repeats() -> None:
     repeats = [run("combine", 2, repeat=n, epoch=time) for n, time in enumerate((0.1, 0.05))]
-    lines = drawn(charts.speed_up, study(run(None, 1, epoch=0.1), *repeats))
+    lines = drawn(page.speed_up, study(run(None, 1, epoch=0.1), *repeats))
     span = lines["combine"].find("path[@class='span']").get("d")
     x, low, high = map(float, re.findall(r"[\d.]+", span))
     (_, one), (at, two) = points(lines["ideal"])
@@ -66,7 +66,7 @@ def test_strokes_span_the_repeats() -> None:
 
 
 def test_gaps_go_down_by_equal_steps_for_equal_factors() -> None:
-    lines = drawn(charts.gaps_by_epoch)
+    lines = drawn(page.gaps_by_epoch)
     one = points(lines["one worker"])
     steps = [(after[0] - before[0], after[1] - before[1]) for before, after in pairwise(one)]
     assert [x for x, _ in steps] == pytest.approx([steps[0][0]] * 4, abs=0.2)
@@ -76,7 +76,7 @@ def test_gaps_go_down_by_equal_steps_for_equal_factors() -> None:
 
 
 def test_gaps_by_time_end_where_training_ends() -> None:
-    lines = drawn(charts.gaps_by_time)
+    lines = drawn(page.gaps_by_time)
     hogwild, one = points(lines["hogwild x 2"]), points(lines["one worker"])
     assert (hogwild[-1][0] - hogwild[0][0]) == pytest.approx(2 * (one[-1][0] - one[0][0]), abs=0.3)
 
@@ -93,7 +93,7 @@ def test_every_line_differs_from_every_other_by_more_than_its_color() -> None:
     names = ["auto", "hogwild", "combine", "ordered", "strata", "locked", "roundrobin"]
     names += ["averaged", "mixed", "minibatch"]
     runs = [run(name, n, ran="hogwild") for name in names for n in (2, 4)]
-    lines = drawn(charts.gaps_by_epoch, study(run(None, 1), *runs))
+    lines = drawn(page.gaps_by_epoch, study(run(None, 1), *runs))
     looks = []
     for line in lines.values():
         marker = line.find("path[@class='marker']")

@@ -10,11 +10,11 @@ from hogwild.data.synthetic import rcv1
 from hogwild.data.synthetic_ratings import movielens
 from hogwild.scaling import probe as probes
 from hogwild.scaling import study as studies
-from hogwild.scaling.look import look
 from hogwild.scaling.plan import Plan
 from hogwild.scaling.probe import Probe, probe, typical
 from hogwild.scaling.record import lines
 from hogwild.scaling.report import Report
+from hogwild.scaling.study import look
 
 
 @pytest.fixture(scope="module")
@@ -88,11 +88,10 @@ def test_what_diverges_is_noted_and_does_not_end_the_study(rows, trained) -> Non
     assert [one.name for one in report.summaries] == ["one worker", "combine x 2"]
 
 
-@pytest.mark.parametrize("own", [False, True])
-def test_one_worker_that_diverges_ends_it(rows, trained, own) -> None:
+def test_one_worker_that_diverges_ends_it(rows, trained) -> None:
     trained.refused = ("workers", 1)
     with pytest.raises(DivergenceError):
-        studied(rows, Plan.of({"epochs": 1}, "combine", "2", repeats=1, own_baseline=own))
+        studied(rows, Plan.of({"epochs": 1}, "combine", "2", repeats=1))
 
 
 def test_the_data_is_looked_at(rows) -> None:
