@@ -51,9 +51,9 @@ class Merged(NamedTuple):
     """The arrays of one worker; those marked are shared.
 
     The base (shared) and all shards' copies (shared), scratch, the frequent columns' weights, lists
-    of their changes (shared), sums over snapshots (shared), the state of rows (shared); sums of
-    losses by shard, where this worker's shards begin and stop in the order; the state of the
-    rounds, the barrier's counter (shared), the stop and all workers' steps (shared).
+    of their changes (shared), sums over snapshots (shared); sums of losses by shard, where this
+    worker's shards begin and stop in the order; the state of the rounds, the barrier's counter
+    (shared), the stop and all workers' steps (shared).
     """
 
     base: Floats
@@ -62,7 +62,6 @@ class Merged(NamedTuple):
     frequent: Floats
     lists: Floats
     sums: Floats
-    row_state: Floats
     losses: npt.NDArray[np.float64]
     begins: npt.NDArray[np.uint64]
     stops: npt.NDArray[np.uint64]
@@ -74,7 +73,7 @@ class Merged(NamedTuple):
 
 PLACES = readonly(types.uint64)
 register(Rounds, *7 * [UINT], *4 * [types.int64])
-register(Merged, *7 * [FLOATS], DOUBLES, PLACES, PLACES, *4 * [WORDS])
+register(Merged, *6 * [FLOATS], DOUBLES, PLACES, PLACES, *4 * [WORDS])
 
 
 @inline

@@ -39,14 +39,13 @@ class Stored(NamedTuple):
     """Where a step reads and writes: `width` numbers for each column, those of the intercept apart.
 
     `write` is `read`, and `moved` is `bias`, but where changes must not be seen before they are
-    merged. `state` has the numbers that are kept for each row.
+    merged.
     """
 
     read: Floats
     write: Floats
     bias: Floats
     moved: Floats
-    state: Floats
 
 
 class Own(NamedTuple):
@@ -125,7 +124,7 @@ _FIELDS: dict[Any, tuple[Any, ...]] = {
         readonly(types.float32),
         readonly(types.float32),
     ),
-    Stored: (FLOATS, FLOATS, FLOATS, FLOATS, FLOATS),
+    Stored: (FLOATS, FLOATS, FLOATS, FLOATS),
     Own: (FLOATS, DOUBLES, FLOATS, FLOATS),
     Shape: (UINT, UINT, UINT, UINT),
     Fetching: (UINT, UINT, UINT),

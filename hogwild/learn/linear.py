@@ -201,9 +201,7 @@ class LinearProblem(RowProblem):
 
     def shared(self) -> dict[str, tuple[int, Any]]:
         """The arrays that all workers share."""
-        stored = {"stored": (self.size, np.float32)}
-        state = {"row_state": (self.units * self.step.state, np.float32)}
-        return stored | state | self._outcome.shared()
+        return {"stored": (self.size, np.float32)} | self._outcome.shared()
 
     def kernels(self) -> list[Kernel]:
         """All that training will call besides the loops."""
@@ -430,7 +428,7 @@ class LinearProblem(RowProblem):
         order = np.empty(self.units, np.uint32)
         pieces: Iterator[npt.NDArray[np.uint32]] = iter(())
         bias = np.zeros(self.width, np.float32)
-        stored = view(Stored, weights, weights, bias, bias, weights)
+        stored = view(Stored, weights, weights, bias, bias)
         shape, plan = self.heads.shape(self._weighted), self._solver.plan(0.0, TINY)
         size = min(self.units, max(1, int(fetching.PROBED / self._mean_length)))
 

@@ -235,7 +235,6 @@ class RowProblem(Problem):
     """A problem whose workers visit examples one by one, in a random order.
 
     Steps add to `shared["stored"]`: `width` numbers for each column, those of the intercept last.
-    `shared["row_state"]` has the numbers of each row.
     """
 
     chunk: int  # units between two checks whether to stop

@@ -80,7 +80,7 @@ class Sgd(Solver):
         heads, weighted = self._traits.heads.few(), self._traits.data.weighted
         weights, mean = room.zeros(heads.width, heads.width)
         intercept = np.zeros(heads.width, np.float32)
-        stored = view(Stored, weights, weights, intercept, intercept, weights[:0])
+        stored = view(Stored, weights, weights, intercept, intercept)
         shape, plan = heads.shape(weighted), self.plan(0.0, rate)
         task = task_of(rows, order, heads.scratch(), shape, plan, NO_FETCHING)
         trial_loop(self.step)(task, stored, PIECES, mean)

@@ -187,7 +187,7 @@ class ExcludingWorker(RowWorker):
     def _view(self, weights: Any) -> Any:
         """Weights as a step sees them. Updates exclude each other: the intercept needs no copy."""
         bias = weights[-self._problem.width :]
-        return view(Stored, weights, weights, bias, bias, self._shared["row_state"])
+        return view(Stored, weights, weights, bias, bias)
 
     def _go_through(self, share: Share, begin: int, stop: int) -> float:
         self._others.waited[0] = 0

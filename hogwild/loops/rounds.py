@@ -85,7 +85,7 @@ def shards_loop(step: Step) -> Any:
             span = U(min(first, limit)), U(min(first + state[SIZE], limit))
             copy = copies[shard * size : (shard + U(1)) * size]
             read = base if from_zero else copy
-            stored = Stored(read, copy, read[bias:], copy[bias:], merged.row_state)
+            stored = Stored(read, copy, read[bias:], copy[bias:])
             clock = Clock(now, np.float64(rounds.shards))
             merged.losses[shard] += visit(task, span, stored, clock)
             began = nanoseconds()
@@ -274,7 +274,6 @@ class OrderedWorker(Worker):
         gap = -(-longest // snapshots) if snapshots else 0
         mine = self._first, self._end, SHARDS, *self._share, self._rank, control.workers
         steps, _, stop = control.words
-        names = ("lists", "sums", "row_state")
         arguments = (
             problem.task(self._order, share),
             view(Clock, share.done, max(1.0, WARM_UP * problem.units)),
@@ -286,7 +285,8 @@ class OrderedWorker(Worker):
                 shared["copies"],
                 self._scratch,
                 self._frequent,
-                *(shared[name] for name in names),
+                shared["lists"],
+                shared["sums"],
                 *own,
                 self._state,
                 shared["barrier"],

@@ -156,7 +156,7 @@ class RowWorker(Worker):
     def _view(self, weights: Any) -> Any:
         """Weights as a step sees them; of the intercept it has a copy."""
         bias = np.zeros(self._problem.width, np.float32)
-        return view(Stored, weights, weights, bias, bias, self._shared["row_state"])
+        return view(Stored, weights, weights, bias, bias)
 
     def _learn(self, share: Share) -> list[tuple[int, float]]:
         size = len(self._order)
