@@ -94,38 +94,6 @@ class _CompiledHelpers(dict[Any, Any]):
         super().__setitem__(self._key(key), value)
 
 
-def one_of(functions: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
-    """One function of (number, arguments...) that calls the function with that number.
-
-    It is compiled into a kernel as a chain of comparisons, which the processor predicts: one kernel
-    serves every schedule, at the speed of a kernel for each.
-    """
-    chain = functions[-1]
-    for number in range(len(functions) - 2, -1, -1):
-        chain = _either(number, functions[number], chain, number + 2 == len(functions))
-    return chain
-
-
-def _either(number: int, function: Any, otherwise: Any, last: bool) -> Callable[..., Any]:
-    if last:
-
-        @inline
-        def choose_last(chosen: int, *arguments: float) -> Any:
-            if chosen == number:
-                return function(*arguments)
-            return otherwise(*arguments)
-
-        return choose_last
-
-    @inline
-    def choose(chosen: int, *arguments: float) -> Any:
-        if chosen == number:
-            return function(*arguments)
-        return otherwise(chosen, *arguments)
-
-    return choose
-
-
 @cache
 def cache_folder() -> Path | None:
     """Where compiled kernels are kept, or None where no such folder can be written to."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.kernels.compile import always_inline, inline, one_of
+from hogwild.kernels.compile import always_inline, inline
 from hogwild.kernels.exponential import exp, log1p
 
 Scalar = Callable[[float, float, float], float]
@@ -305,20 +305,10 @@ def names_for(kind: str) -> list[str]:
     return [name for name, loss in LOSSES.items() if kind in loss.kinds]
 
 
-def factor_code(name: str) -> int:
-    """The number of a loss in the kernels of factorization."""
-    return list(FACTOR_LOSSES).index(name)
-
-
-LOGISTIC = factor_code("logistic")
-factor_value_of = one_of([loss.value for loss in FACTOR_LOSSES.values()])
-factor_slope_of = one_of([loss.slope for loss in FACTOR_LOSSES.values()])
-
-
 @always_inline
-def rating_error(loss: Any, score: Any, value: Any) -> Any:
+def rating_error(is_logistic: Any, score: Any, value: Any) -> Any:
     """The error of a predicted rating; with the logistic loss, that of the probability of a 1."""
     expected, given = np.float64(score), np.float64(value)
-    if loss == LOGISTIC:
+    if is_logistic:
         return 1.0 / (1.0 + np.exp(-expected)) - 0.5 * (given + 1.0)
     return expected - given

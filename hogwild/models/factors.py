@@ -14,7 +14,7 @@ from hogwild.data.ratings import Ratings
 from hogwild.errors import DataError, HogwildWarning, OptionError
 from hogwild.kernels import ranking as kernels
 from hogwild.kernels.checks import first_bad_value
-from hogwild.learn.losses import FACTOR_LOSSES, factor_code
+from hogwild.learn.losses import FACTOR_LOSSES
 from hogwild.learn.metrics import auc, log_loss
 from hogwild.models import ranking
 from hogwild.models.fold_in import Penalty, fold_in
@@ -345,7 +345,7 @@ class FactorModel:
         return targets_of(array, self.loss, name)
 
     def _errors(self, scores: Floats, given: Floats) -> dict[str, Any]:
-        sums = kernels.measure(factor_code(self.loss), scores, given)
+        sums = kernels.measurer(self.loss)(scores, given)
         loss, square, size = (total / len(given) for total in sums)
         found: dict[str, Any] = {
             "objective": loss + float(self.about.get("penalty", 0.0)),

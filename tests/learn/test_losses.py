@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import types
 
-from hogwild.kernels.compile import Kernel, kernel
+from hogwild.kernels.compile import Kernel
 from hogwild.learn import losses
 from hogwild.learn.losses import (
     CLASSES,
@@ -16,9 +16,6 @@ from hogwild.learn.losses import (
     NUMBERS,
     SIGNS,
     adder,
-    factor_code,
-    factor_slope_of,
-    factor_value_of,
     names_for,
 )
 from tests import reference, reference_factors
@@ -288,16 +285,6 @@ def test_odds_are_those_at_which_the_score_is_the_best(name):
 # Losses of factorization: of a score and a value
 
 
-@kernel(FLOAT(types.int64, FLOAT, FLOAT))
-def compiled_factor_value(loss, score, target):
-    return factor_value_of(loss, score, target, 0.0)
-
-
-@kernel(FLOAT(types.int64, FLOAT, FLOAT))
-def compiled_factor_slope(loss, score, target):
-    return factor_slope_of(loss, score, target, 0.0)
-
-
 # Targets that a loss takes; those of the divergence around where its tangent begins, too
 GIVEN = {"squared": (-3.0, 0.0, 4.5), "absolute": (-3.0, 0.0, 4.5), "logistic": (-1.0, 1.0)}
 GIVEN["kl"] = (0.0, FAINTEST / 20, FAINTEST, 10 * FAINTEST, 0.5, 4.5, 1e6)
@@ -324,13 +311,13 @@ def test_the_slope_of_a_factor_loss_is_its_derivative(name, target):
 
 @pytest.mark.parametrize(("name", "target"), PAIRS)
 def test_a_factor_loss_is_the_naive_one_and_compiled_the_same(name, target):
-    for number, compiled in enumerate((compiled_factor_value, compiled_factor_slope)):
-        function = (FACTOR_LOSSES[name].value, FACTOR_LOSSES[name].slope)[number]
+    for number, function in enumerate((FACTOR_LOSSES[name].value, FACTOR_LOSSES[name].slope)):
+        compiled = Kernel(function, FLOAT(FLOAT, FLOAT, FLOAT))
         expected = reference_factors.LOSSES[name][number](FACTOR_SCORES, target)
         found = at(function, FACTOR_SCORES, target, 0.0)
         np.testing.assert_allclose(found, expected, 1e-9, 1e-9 * abs(target) + 1e-15)
         for score in FACTOR_SCORES:
-            mine = compiled(factor_code(name), float(score), target)
+            mine = compiled(float(score), target, 0.0)
             assert mine == pytest.approx(function(float(score), target, 0.0), rel=1e-12, abs=1e-12)
 
 
