@@ -8,13 +8,11 @@ the number of numbers stored for a column.
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import types
 
 from hogwild.kernels.compile import inline
 from hogwild.kernels.exchange import MOST, PIECE, rows_until
-from hogwild.kernels.primitives import U, readonly
-from hogwild.kernels.views import DOUBLES, FLOATS, UINT, WORDS, Floats, register
+from hogwild.kernels.primitives import U
+from hogwild.kernels.views import Doubles, Floats, Places, Signed, Words
 
 # Places in the state: rows done per shard, rows of this round, the stage, barriers passed, the half
 # of the lists that is written, the number of frequent columns that this round merges, whether it
@@ -41,10 +39,10 @@ class Rounds(NamedTuple):
     stop: int
     rank: int
     workers: int
-    longest: int
-    batch: int
-    gap: int
-    late_from: int
+    longest: Signed
+    batch: Signed
+    gap: Signed
+    late_from: Signed
 
 
 class Merged(NamedTuple):
@@ -62,18 +60,13 @@ class Merged(NamedTuple):
     frequent: Floats
     lists: Floats
     sums: Floats
-    losses: npt.NDArray[np.float64]
-    begins: npt.NDArray[np.uint64]
-    stops: npt.NDArray[np.uint64]
-    state: npt.NDArray[np.int64]
-    barrier: npt.NDArray[np.int64]
-    stop: npt.NDArray[np.int64]
-    steps: npt.NDArray[np.int64]
-
-
-PLACES = readonly(types.uint64)
-register(Rounds, *7 * [UINT], *4 * [types.int64])
-register(Merged, *6 * [FLOATS], DOUBLES, PLACES, PLACES, *4 * [WORDS])
+    losses: Doubles
+    begins: Places
+    stops: Places
+    state: Words
+    barrier: Words
+    stop: Words
+    steps: Words
 
 
 @inline

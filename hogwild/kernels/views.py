@@ -1,12 +1,12 @@
 """What kernels see of data, weights and time: named tuples of arrays and numbers.
 
-Beside each stands its type for numba. Fields are not converted on the way into a kernel: `view`
-makes each of the type that the kernels were compiled for.
+A field is annotated with its type for numba, too. Fields are not converted on the way into a
+kernel: `view` makes each of the type that the kernels were compiled for.
 """
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,22 @@ from numba import types
 
 from hogwild.kernels.primitives import readonly, writable
 
-Floats = npt.NDArray[np.float32]
+UINT, FLOAT = types.uintp, types.float64
+FLOATS = writable(types.float32)
+DOUBLES = writable(types.float64)
+WORDS = writable(types.int64)
+ORDER = readonly(types.uint32)
+
+# Fields: arrays that kernels write, those that they only read, and numbers that may be negative.
+# Any other int is UINT, and any float is FLOAT
+Floats = Annotated[npt.NDArray[np.float32], FLOATS]
+Doubles = Annotated[npt.NDArray[np.float64], DOUBLES]
+Words = Annotated[npt.NDArray[np.int64], WORDS]
+Order = Annotated[npt.NDArray[np.uint32], ORDER]
+Places = Annotated[npt.NDArray[np.uint64], readonly(types.uint64)]
+FloatsRead = Annotated[npt.NDArray[np.float32], readonly(types.float32)]
+DoublesRead = Annotated[npt.NDArray[np.float64], readonly(types.float64)]
+Signed = Annotated[int, types.int64]
 
 
 class RowView(NamedTuple):
@@ -24,11 +39,11 @@ class RowView(NamedTuple):
     needs no copy of them.
     """
 
-    begins: npt.NDArray[np.uint64]
-    ends: npt.NDArray[np.uint64]
-    columns: npt.NDArray[np.uint32]
-    values: Floats
-    targets: Floats
+    begins: Places
+    ends: Places
+    columns: Order
+    values: FloatsRead
+    targets: FloatsRead
 
     def __reduce__(self) -> Any:
         """Unpickled arrays could be written to, which is another type for kernels."""
@@ -56,7 +71,7 @@ class Own(NamedTuple):
     """
 
     scores: Floats
-    slopes: npt.NDArray[np.float64]
+    slopes: Doubles
     shared_bias: Floats
     signs: Floats
 
@@ -89,7 +104,7 @@ class Task(NamedTuple):
     """What a loop works on: rows in an order, with scratch and the numbers of the epoch."""
 
     rows: RowView
-    order: npt.NDArray[np.uint32]
+    order: Order
     own: Own
     shape: Shape
     plan: Any
@@ -110,36 +125,8 @@ class Span(NamedTuple):
     end: int
 
 
-UINT, FLOAT = types.uintp, types.float64
-FLOATS = writable(types.float32)
-DOUBLES = writable(types.float64)
-WORDS = writable(types.int64)
-ORDER = readonly(types.uint32)
-
-_FIELDS: dict[Any, tuple[Any, ...]] = {
-    RowView: (
-        readonly(types.uint64),
-        readonly(types.uint64),
-        readonly(types.uint32),
-        readonly(types.float32),
-        readonly(types.float32),
-    ),
-    Stored: (FLOATS, FLOATS, FLOATS, FLOATS),
-    Own: (FLOATS, DOUBLES, FLOATS, FLOATS),
-    Shape: (UINT, UINT, UINT, UINT),
-    Fetching: (UINT, UINT, UINT),
-    Clock: (FLOAT, FLOAT),
-    Span: (UINT, UINT),
-}
-
-
-def register(kind: Any, *fields: Any) -> None:
-    """Says of which types for numba the fields of a named tuple are, unless all are floats."""
-    _FIELDS[kind] = fields
-
-
 def type_of(kind: Any) -> Any:
-    """numba's type of a named tuple: of one listed above, or else of plain floats."""
+    """numba's type of a named tuple."""
     return types.BaseTuple.from_types(_fields(kind), kind)
 
 
@@ -163,8 +150,12 @@ def view(kind: Any, *fields: Any) -> Any:
     return kind._make([make(field) for make, field in zip(makers, fields, strict=True)])
 
 
+@cache
 def _fields(kind: Any) -> tuple[Any, ...]:
-    return _FIELDS.get(kind) or (FLOAT,) * len(kind._fields)
+    """numba's types of the fields of a named tuple."""
+    numbers = {int: UINT, float: FLOAT}
+    known = get_type_hints(kind, include_extras=True).values()
+    return tuple(numbers.get(one) or one.__metadata__[0] for one in known)
 
 
 @cache

@@ -27,12 +27,10 @@ from hogwild.kernels.exchange import (
 from hogwild.kernels.primitives import U
 from hogwild.kernels.views import (
     FLOAT,
-    UINT,
     WORDS,
     Clock,
     Span,
     Stored,
-    register,
     task_type,
     type_of,
     view,
@@ -69,9 +67,6 @@ class Part(NamedTuple):
     begin: int
     at: int
     end: int
-
-
-register(Part, UINT, UINT, UINT)
 
 
 @cache

@@ -8,7 +8,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import types
 
 from hogwild.kernels.atomic import SLOT, let_others_go, read_now, replace_if, write_now
@@ -17,12 +16,12 @@ from hogwild.kernels.compile import Kernel, inline, kernel
 from hogwild.kernels.primitives import U
 from hogwild.kernels.views import (
     FLOAT,
-    WORDS,
     Clock,
+    Signed,
     Span,
     Stored,
     Task,
-    register,
+    Words,
     task_type,
     type_of,
     view,
@@ -39,14 +38,11 @@ PATIENCE = 200  # looks at a lock before all locks are released and others get t
 class Others(NamedTuple):
     """What a worker shares with the others, its rank, and the nanoseconds it has waited."""
 
-    words: npt.NDArray[np.int64]  # locks (0: free, else 1 + the rank that holds it), or whose turn
-    me: int
-    at_work: npt.NDArray[np.int64]
-    stop: npt.NDArray[np.int64]
-    waited: npt.NDArray[np.int64]
-
-
-register(Others, WORDS, types.int64, WORDS, WORDS, WORDS)
+    words: Words  # locks (0: free, else 1 + the rank that holds it), or whose turn
+    me: Signed
+    at_work: Words
+    stop: Words
+    waited: Words
 
 
 @inline

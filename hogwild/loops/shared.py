@@ -13,13 +13,11 @@ from hogwild.kernels.compile import Kernel, inline
 from hogwild.kernels.primitives import U
 from hogwild.kernels.views import (
     FLOAT,
-    FLOATS,
-    UINT,
     Clock,
+    Floats,
     Span,
     Stored,
     Task,
-    register,
     task_type,
     type_of,
     view,
@@ -77,13 +75,12 @@ class Snapshots(NamedTuple):
     none are taken.
     """
 
-    early: Any
-    late: Any
+    early: Floats
+    late: Floats
     gap: int
     late_from: int
 
 
-register(Snapshots, FLOATS, FLOATS, UINT, UINT)
 _NOTHING = np.empty(0, np.float32)
 NO_SNAPSHOTS: Snapshots = view(Snapshots, _NOTHING, _NOTHING, 0, 0)
 
