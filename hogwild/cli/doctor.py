@@ -8,7 +8,7 @@ from typing import Any
 from hogwild import machine
 from hogwild.kernels.compile import cache_folder
 from hogwild.learn import fetching
-from hogwild.parallel import memory, processes
+from hogwild.parallel import processes
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +31,6 @@ def run(parsed: argparse.Namespace) -> int:
     print(
         f"memory         {memory['limit'] / 2**30:.1f} GiB, {memory['available'] / 2**30:.1f} free"
     )
-    print(f"shared memory  {found['shared_memory']}")
     print(f"workers        {found['workers']}")
     print(f"versions       {', '.join(f'{name} {v}' for name, v in found['versions'].items())}")
     if cache["folder"] is None:
@@ -55,8 +54,7 @@ def _findings() -> dict[str, Any]:
             "quota": machine.cpu_quota(),
         },
         "memory": {"limit": machine.memory_limit(), "available": machine.available_memory()},
-        "shared_memory": memory.means(),
-        "workers": "processes" if processes.available() else "threads (no fork on this system)",
+        "workers": "processes" if processes.available() else "threads (processes need Linux)",
         "versions": machine.versions(),
         "kernel_cache": {
             "folder": None if folder is None else str(folder),

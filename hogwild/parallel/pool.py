@@ -113,13 +113,11 @@ class Hired:
     def suits(self, job: Job, workers: int, data: Data) -> bool:
         """Whether these workers can begin on a job sooner than new ones."""
         missing = self._missing(data)
-        size = size_of(job.wanted | _places(missing))
         return (
             self._sound
             and self.control.workers == workers
             and sum(array.nbytes for array in missing.values()) <= MOST_COPIED
             and job.kernels <= self._kernels
-            and (self._arena.grows or size <= self._arena.size)
             and self._processes.all_live()
         )
 

@@ -12,7 +12,6 @@ import gc
 import multiprocessing.connection as connections
 import os
 import signal
-import sys
 import time
 import traceback
 import warnings
@@ -32,8 +31,8 @@ FOR_THE_PARENT = {signal.SIGINT, *ENDINGS}  # sent to the whole process group; w
 
 
 def available() -> bool:
-    """Whether this system can fork worker processes."""
-    return hasattr(os, "fork") and sys.platform != "win32"
+    """Whether this system can fork worker processes that share memory: Linux can."""
+    return hasattr(os, "memfd_create")
 
 
 class Processes:

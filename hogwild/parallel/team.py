@@ -42,6 +42,10 @@ class Control:
         self.clear()
         if workers > 1:
             ready(add, claim_one, wait_for)
+        # One worker waits for no compiler
+        self._add, self._claim = (
+            one.compiled if workers > 1 else one.function for one in (add, claim_one)
+        )
         # Called by work between its pieces, by those workers that have something to look after
         self.between: Tick = lambda: None
 
@@ -105,9 +109,7 @@ class Control:
 
         Within it, no other worker takes one.
         """
-        if number <= self._snapshots[0] or (
-            self.workers > 1 and claim_one(self._claimed, 0, 1, 0) < 0
-        ):
+        if number <= self._snapshots[0] or self._claim(self._claimed, 0, 1, 0) < 0:
             yield False
             return
         mine = number > self._snapshots[0]
@@ -119,7 +121,7 @@ class Control:
 
     def add_snapshots(self, early: int, late: int) -> None:
         for which, count in enumerate((early, late), start=1):
-            add(self._snapshots, which, count)
+            self._add(self._snapshots, which, count)
 
     @property
     def words(self) -> tuple[Any, Any, Any]:
@@ -132,15 +134,10 @@ class Control:
         Each has a share of the tasks of its own, so that what these touch stays in its cache.
         """
         start = rank * tasks // self.workers
-        if self.workers > 1:
-            return int(claim_one(self._taken, phase * tasks, tasks, start))
-        free = np.flatnonzero(self._taken[phase * tasks : (phase + 1) * tasks] == 0)
-        self._taken[phase * tasks + free[:1]] = 1
-        return int(free[0]) if len(free) else -1
+        return int(self._claim(self._taken, phase * tasks, tasks, start))
 
     def finish_task(self, phase: int) -> None:
-        if self.workers > 1:
-            add(self._finished, phase * SLOT, 1)
+        self._add(self._finished, phase * SLOT, 1)
 
     def all_finished(self, phase: int, tasks: int, looks: int) -> bool:
         """Whether all tasks of a phase are done; looks so many times, at most, until they are."""
