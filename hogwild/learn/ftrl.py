@@ -38,7 +38,7 @@ class Ftrl(Solver):
 
     @property
     def step(self) -> Step:
-        return ftrl(self._config.loss_name, self._traits.data.weighted)
+        return ftrl(self._config.loss_name, self._data.weighted)
 
     def outcome(self, columns: int, nonzeros: float) -> "Reading":
         """Weights are computed from sums."""
@@ -46,17 +46,17 @@ class Ftrl(Solver):
 
     def plan(self, since: float, eta0: float) -> Plan:
         penalty = Penalty.of(self._config.as_dict())
-        intercept = math.sqrt(self._traits.intercept_share)
+        intercept = math.sqrt(self._intercept_share)
         growth = SHARED * self._gradient**2
-        given = eta0, self._gradient, *penalty, since, growth, intercept, self._traits.parameter
+        given = eta0, self._gradient, *penalty, since, growth, intercept, self._config.loss_value
         plan: Plan = view(Plan, *given)
         return plan
 
     @cached_property
     def _slope(self) -> float:
         """The typical size of the slope of a row's loss at zero weights."""
-        targets, parameter = self._traits.data.view.targets, self._traits.parameter
-        per_row = 1 + self._traits.data.weighted
+        targets, parameter = self._data.view.targets, self._config.loss_value
+        per_row = 1 + self._data.weighted
         some = _some(targets[::per_row])
         slopes = [LOSSES[self._config.loss_name].slope(0.0, float(t), parameter) for t in some]
         return float(np.sqrt(np.mean(np.square(slopes)))) or 1.0
@@ -64,7 +64,7 @@ class Ftrl(Solver):
     @cached_property
     def _gradient(self) -> float:
         """The typical size of a derivative at zero weights."""
-        values = _some(self._traits.data.view.values).astype(np.float64)
+        values = _some(self._data.view.values).astype(np.float64)
         return self._slope * float(np.sqrt(np.mean(values**2))) if values.any() else 1.0
 
     def rate(self, done: int, eta0: float) -> float:
@@ -77,11 +77,11 @@ class Ftrl(Solver):
 
     def start(self, stored: npt.NDArray[np.float32]) -> None:
         """Writes how rare each column is."""
-        _note_rareness(self._traits.data.view, len(self._traits.data), stored)
+        _note_rareness(self._data.view, len(self._data), stored)
 
     def steady_steps(self, done: int, eta0: float) -> int:
         """A whole epoch: what a row adds does not depend on the step."""
-        return len(self._traits.data)
+        return len(self._data)
 
     def kernels(self) -> list[Kernel]:
         return [shared_loop(self.step)]
@@ -91,7 +91,7 @@ class Ftrl(Solver):
         length = math.sqrt(sample.mean_square)
         wanted = self._slope / LOSSES[self._config.loss_name].curvature
         guess = power_of_two(wanted / length if length else 0.0)
-        return first_rate(sample, self._try_out, guess, threads, self._traits.heads, on_all=True)
+        return first_rate(sample, self._try_out, guess, threads, self._heads, on_all=True)
 
     def _try_out(
         self, rows: RowView, order: npt.NDArray[np.uint32], rate: float, room: Room
@@ -101,8 +101,8 @@ class Ftrl(Solver):
         _note_rareness(rows, size, sums)
         bias, plan = np.zeros(WIDTH, np.float32), self.plan(0.0, rate)
         stored = view(Stored, sums, sums, bias, bias)
-        heads = self._traits.heads
-        shape, own = heads.shape(self._traits.data.weighted), heads.scratch(WIDTH)
+        heads = self._heads
+        shape, own = heads.shape(self._data.weighted), heads.scratch(WIDTH)
         task = task_of(rows, order, own, shape, plan, NO_FETCHING)
         shared_loop(self.step)(task, view(Span, 0, size), stored, view(Clock, 0, 1), NO_SNAPSHOTS)
         finish(sums, self.plan(size, rate), view(Span, 0, len(weights)), weights)

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.config import VOTE, Config
-from hogwild.data.components import parts_apart
 from hogwild.data.rows import Labels, Rows
-from hogwild.data.statistics import Frequency, frequency, largest_columns, sharing
+from hogwild.data.statistics import largest_columns
 from hogwild.errors import DataError, OptionError
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.evaluate import absolute_sum, scores, squared_norm
@@ -27,9 +26,8 @@ from hogwild.learn.heads import heads_of, zeros_on_a_line
 from hogwild.learn.losses import LOSSES, SIGNS
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.problem import Arrays, Now, RowProblem, Share, Shown, Sums
-from hogwild.learn.sample import FEW_COLUMNS, Options, Sample
+from hogwild.learn.sample import FEW_COLUMNS, Sample
 from hogwild.learn.sets import Set, class_weights, hold_out, row_weights
-from hogwild.learn.solver import Traits
 from hogwild.learn.solvers import solver_for
 from hogwild.learn.targets import target_for
 from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
@@ -120,8 +118,8 @@ class LinearProblem(RowProblem):
         self._start: Arrays = {}  # what training goes on from, if anything
         self._at_zero = self._objective_at_zero()
         self.intercept_share = _intercept_share(rows) if config.intercept else 0.0
-        traits = Traits(self.heads, self._sets["train"], self._parameter, self.intercept_share)
-        self._solver = solver_for(config, traits)
+        given = self.heads, self._sets["train"], self.intercept_share
+        self._solver = solver_for(config, *given)
         self.width = self._solver.step.width or self.heads.width
         self._outcome = self._solver.outcome(self.columns, self.effort)
         self.snapshots, self.averages_run = self._outcome.snapshots, self._outcome.over_run
@@ -188,11 +186,6 @@ class LinearProblem(RowProblem):
                 "rare ones, or hash them), or fewer labels at a time, or average=False; if labels "
                 "are quantities, use the task regression"
             )
-
-    def sharing(self) -> tuple[bool, str]:
-        """Whether several workers gain by writing to one array of weights, and why."""
-        found = sharing(self._given)
-        return found.pays, found.reason
 
     @property
     def effort(self) -> float:
@@ -374,9 +367,8 @@ class LinearProblem(RowProblem):
     def sample(self, threads: int = 1) -> Sample:
         """A few of the rows, always the same ones; they are copied when first asked for."""
         if self._sample is None:
-            given = self.heads, self._parameter, self._penalty, self._weighted, self.seed
-            targets = self._sets["train"].view.targets
-            self._sample = Sample(self._given, targets, Options(*given), threads)
+            given = self._sets["train"], self.heads, self.config
+            self._sample = Sample(self._given, *given, threads)
         return self._sample
 
     def prepare(self) -> None:
@@ -450,19 +442,6 @@ class LinearProblem(RowProblem):
     def steady_steps(self, done: int, eta0: float) -> int:
         """Steps in which the schedule changes little."""
         return self._solver.steady_steps(done, eta0)
-
-    def shuffle(self, order: npt.NDArray[np.uint32], first: int, seed: int) -> None:
-        """Fills `order` with the rows from `first` on, in a random order."""
-        shuffle(order, first, np.uint64(seed))
-
-    def divide(self, parts: int) -> None:
-        """Finds so many parts of the rows that share no column, or refuses to."""
-        self.separate = parts_apart(self._given, parts)
-
-    @cached_property
-    def frequency(self) -> Frequency:
-        """The columns that some rows hold, the most frequent first."""
-        return frequency(self._given)
 
     def add_snapshot(
         self,

@@ -7,13 +7,17 @@ or blocks of examples (`BlockProblem`).
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.data.statistics import Frequency
+from hogwild.data.components import parts_apart
+from hogwild.data.rows import Rows
+from hogwild.data.statistics import Frequency, frequency, sharing
 from hogwild.kernels.compile import Kernel, ready
+from hogwild.kernels.order import shuffle
 from hogwild.kernels.views import Task
 from hogwild.steps.step import Step
 
@@ -237,6 +241,7 @@ class RowProblem(Problem):
     Steps add to `shared["stored"]`: `width` numbers for each column, those of the intercept last.
     """
 
+    _given: Rows  # to learn from
     chunk: int  # units between two checks whether to stop
     columns: int  # without the intercept
     width: int  # numbers stored for a column
@@ -257,18 +262,23 @@ class RowProblem(Problem):
         """The number of stored numbers, including the intercept's."""
         return (self.columns + 1) * self.width
 
-    @property
-    @abstractmethod
+    @cached_property
     def frequency(self) -> Frequency:
         """The columns of a sample of rows, the most frequent first."""
+        return frequency(self._given)
 
-    @abstractmethod
     def sharing(self) -> tuple[bool, str]:
         """Whether several workers on one array of weights are faster than one, and why."""
+        found = sharing(self._given)
+        return found.pays, found.reason
 
-    @abstractmethod
     def divide(self, parts: int) -> None:
         """Divides the rows into parts without common columns, or raises an error."""
+        self.separate = parts_apart(self._given, parts)
+
+    def shuffle(self, order: Order, first: int, seed: int) -> None:
+        """Fills `order` with the units from `first` on, in a random order."""
+        shuffle(order, first, np.uint64(seed))
 
     @abstractmethod
     def plan(self, share: Share) -> Any:
@@ -282,10 +292,6 @@ class RowProblem(Problem):
 
         `writers` workers write to the weights; `groups`: the first and last group to learn.
         """
-
-    @abstractmethod
-    def shuffle(self, order: Order, first: int, seed: int) -> None:
-        """Fills `order` with the units from `first` on, in a random order."""
 
     def add_snapshot(
         self,

@@ -8,12 +8,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.config import Config
 from hogwild.data.rows import Rows
 from hogwild.kernels import rows as row_kernels
 from hogwild.kernels.evaluate import squared_norm
 from hogwild.kernels.views import RowView, Span, view
 from hogwild.learn.heads import Heads, zeros_on_a_line
 from hogwild.learn.penalties import Penalty
+from hogwild.learn.sets import Set
 from hogwild.threads import in_shares, side_by_side
 
 NONZEROS = 1_000_000  # about, in the sample
@@ -22,16 +24,6 @@ LEAST_COMPARED = 1000  # rows, where there are as many
 TRIED = 8000  # rows, at most, to try rates on
 DOUBT = 2.0  # standard errors that a gain on the sample must be to be believed
 FEW_COLUMNS = 1 << 17  # with more, the sample is renumbered to its own columns
-
-
-class Options(NamedTuple):
-    """What a sample must know of the objective."""
-
-    heads: Heads
-    parameter: float
-    penalty: Penalty
-    weighted: bool
-    seed: int
 
 
 class Point(NamedTuple):
@@ -56,26 +48,27 @@ class Sample:
     """
 
     def __init__(
-        self, rows: Rows, targets: npt.NDArray[np.float32], options: Options, threads: int = 1
+        self, rows: Rows, data: Set, heads: Heads, config: Config, threads: int = 1
     ) -> None:
         size = len(rows)
         mean_length = max(1.0, rows.nonzeros / size)
-        self._heads = options.heads
-        most = max(16, int(NONZEROS / mean_length / options.heads.effort**0.5))
-        picker = np.random.default_rng(options.seed)
+        self._heads = heads
+        self._weighted = data.weighted
+        self._parameter, self._penalty = config.loss_value, Penalty.of(config.as_dict())
+        most = max(16, int(NONZEROS / mean_length / heads.effort**0.5))
+        picker = np.random.default_rng(config.seed)
         chosen = picker.choice(size, min(size, most), replace=False)
         indptr, indices, values = rows.gather(chosen.astype(np.uint64), threads)
-        self._options = options
         self.columns = rows.columns
         self._used = np.empty(0, np.uint32)  # where the sample is renumbered, its columns
-        if rows.columns * options.heads.width > FEW_COLUMNS:
+        if rows.columns * heads.width > FEW_COLUMNS:
             used = _renumbered(indices, rows.columns)
             self.columns = max(1, len(used))
             self._used = np.append(used, np.uint32(rows.columns))  # and the intercept
-        taken = targets.reshape(size, -1)[chosen].ravel()
+        taken = data.view.targets.reshape(size, -1)[chosen].ravel()
         self.rows: RowView = view(RowView, indptr[:-1], indptr[1:], indices, values, taken)
         self.size = len(chosen)
-        share = int(COMPARED * options.heads.effort)
+        share = int(COMPARED * heads.effort)
         self._compared = min(self.size, max(LEAST_COMPARED, size // share))
 
     def points(self, candidates: Sequence[Candidate], threads: int) -> list[Point]:
@@ -98,8 +91,8 @@ class Sample:
         self, heads: Heads, weights: Arrays, begin: int, end: int
     ) -> npt.NDArray[np.float64]:
         """The losses of some rows, a line for each of some weights."""
-        options, span = self._options, view(Span, begin, end)
-        return heads.losses(self.rows, options.weighted, span, weights, options.parameter)
+        span = view(Span, begin, end)
+        return heads.losses(self.rows, self._weighted, span, weights, self._parameter)
 
     def sure_gain(self, present: Point, other: Point, doubt: float = DOUBT) -> float:
         """By how much the objective is lower at another point, less what may well be chance."""
@@ -109,7 +102,7 @@ class Sample:
         norms = present.squared_norm, other.squared_norm
         if not math.isfinite(norms[0]) and math.isfinite(norms[1]):
             return math.inf
-        gain = float(mean) + self._options.penalty.of_squares(norms[0] - norms[1]) - chance
+        gain = float(mean) + self._penalty.of_squares(norms[0] - norms[1]) - chance
         return gain if math.isfinite(gain) else -math.inf
 
     @cached_property
@@ -122,7 +115,7 @@ class Sample:
     ) -> npt.NDArray[np.float64]:
         """The objective of some heads on some rows, for each of some weights."""
         found = self._losses(heads, weights, begin, end)
-        penalties = [self._options.penalty.value(some[: -heads.width]) for some in weights]
+        penalties = [self._penalty.value(some[: -heads.width]) for some in weights]
         with np.errstate(all="ignore"):  # where it diverges
             objectives: npt.NDArray[np.float64] = found.mean(axis=1) + penalties
         return objectives

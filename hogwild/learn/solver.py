@@ -1,7 +1,7 @@
 """The interface of a solver, which learns a linear model."""
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,22 +15,6 @@ from hogwild.learn.sample import Sample
 from hogwild.learn.sets import Set
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.steps.step import Step
-
-
-class Traits(NamedTuple):
-    """What a solver must know of the data.
-
-    Attributes:
-        heads: the scores of a row.
-        data: the training rows.
-        parameter: the parameter of the loss.
-        intercept_share: the intercept's rate over that of the weights; 0: no intercept.
-    """
-
-    heads: Heads
-    data: Set
-    parameter: float
-    intercept_share: float
 
 
 class Outcome(ABC):
@@ -87,13 +71,19 @@ class Outcome(ABC):
 
 
 class Solver(ABC):
-    """A way of learning: a step, its numbers for each epoch, and the resulting weights."""
+    """A way of learning: a step, its numbers for each epoch, and the resulting weights.
+
+    It knows the training rows as kernels take them, and the intercept's rate over that of the
+    weights; 0: no intercept.
+    """
 
     effort = 1.0  # its time for a non-zero, over that of plain gradient descent
 
-    def __init__(self, config: Config, traits: Traits) -> None:
+    def __init__(self, config: Config, heads: Heads, data: Set, intercept_share: float) -> None:
         self._config = config
-        self._traits = traits
+        self._heads = heads
+        self._data = data
+        self._intercept_share = intercept_share
 
     @property
     @abstractmethod
