@@ -4,7 +4,7 @@ A lock for every column of a row (AIG: Niu et al. 2011), or one worker after the
 Langford, Smola, Zinkevich 2009).
 """
 
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,18 +130,11 @@ def leave_turn(others):
 
 
 @cache
-def locking_loop(step: Step) -> Kernel:
-    """The kernel that visits rows while it holds the locks of all their columns."""
-    return _loop(step, True)
+def excluding_loop(locks: bool, step: Step) -> Kernel:
+    """The kernel that visits rows while it holds the locks of all their columns.
 
-
-@cache
-def turns_loop(step: Step) -> Kernel:
-    """The kernel that looks at rows any time, and writes when it is this worker's turn."""
-    return _loop(step, False)
-
-
-def _loop(step: Step, locks: bool) -> Kernel:
+    Or it looks at rows any time, and writes when it is this worker's turn.
+    """
     look, write = step.look, step.write
 
     def learn(task, span, stored, clock, others):
@@ -164,11 +157,8 @@ def _loop(step: Step, locks: bool) -> Kernel:
         return total + np.log(product)
 
     kinds = (type_of(kind) for kind in (Span, Stored, Clock, Others))
-    return Kernel(
-        learn,
-        FLOAT(task_type(step.plan), *kinds),
-        name=f"{'locked' if locks else 'turns'}-{step.name}",
-    )
+    name = f"{'locked' if locks else 'turns'}-{step.name}"
+    return Kernel(learn, FLOAT(task_type(step.plan), *kinds), name=name)
 
 
 class ExcludingWorker(RowWorker):
@@ -203,7 +193,7 @@ class ExcludingWorker(RowWorker):
 class LockedWorker(ExcludingWorker):
     """Holds a lock for each column of a row while it learns from it."""
 
-    kernel = staticmethod(locking_loop)
+    kernel = staticmethod(partial(excluding_loop, True))
 
     @classmethod
     def arrays(cls, problem: RowProblem, workers: int) -> Wanted:
@@ -214,7 +204,7 @@ class LockedWorker(ExcludingWorker):
 class RoundRobinWorker(ExcludingWorker):
     """Writes its updates when it is its turn."""
 
-    kernel = staticmethod(turns_loop)
+    kernel = staticmethod(partial(excluding_loop, False))
 
     @classmethod
     def kernels(cls, problem: RowProblem) -> list[Kernel]:

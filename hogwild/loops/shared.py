@@ -37,7 +37,7 @@ FEWEST = 16  # rows in a piece: with fewer, looking around would take most of th
 
 
 @cache
-def going_through(step: Step, shares_intercept: bool = True) -> Any:
+def going_through(step: Step) -> Any:
     """Visits the rows at some places of an order, and shares the intercept now and then.
 
     Every row moves the intercept: shared at each of them, its cache line would be waited for.
@@ -52,17 +52,15 @@ def going_through(step: Step, shares_intercept: bool = True) -> Any:
         bias = U(stored.read.size) - width
         total = 0.0
         for first in range(begin, end, BLOCK):
-            if shares_intercept:
-                for k in range(learned[0], learned[1]):
-                    task.own.shared_bias[k] = stored.read[bias + k]
-                    stored.bias[k] = task.own.shared_bias[k]
+            for k in range(learned[0], learned[1]):
+                task.own.shared_bias[k] = stored.read[bias + k]
+                stored.bias[k] = task.own.shared_bias[k]
             block = first, min(first + BLOCK, end)
             now = Clock(clock.done + clock.pace * np.float64(first - begin), clock.pace)
             total += visit(task, block, stored, now)
-            if shares_intercept:
-                for k in range(learned[0], learned[1]):
-                    # races, as the weights
-                    stored.write[bias + k] += stored.bias[k] - task.own.shared_bias[k]
+            for k in range(learned[0], learned[1]):
+                # races, as the weights
+                stored.write[bias + k] += stored.bias[k] - task.own.shared_bias[k]
         return total
 
     return go_through
@@ -115,10 +113,10 @@ def shared_loop(step: Step) -> Kernel:
 @cache
 def parts_loop(step: Step) -> Kernel:
     """The same for columns of one worker's own: the intercept is not shared."""
-    go_through = going_through(step, shares_intercept=False)
+    visit = visitor(step)
 
     def learn(task, span, stored, clock):
-        return go_through(task, span, stored, clock)
+        return visit(task, span, stored, clock)
 
     kinds = (type_of(kind) for kind in (Span, Stored, Clock))
     return Kernel(learn, FLOAT(task_type(step.plan), *kinds), name=f"part-{step.name}")
