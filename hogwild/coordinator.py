@@ -22,7 +22,7 @@ from hogwild.loops.worker import Learned
 from hogwild.machine import available_memory, usable_cores
 from hogwild.parallel import pool, processes
 from hogwild.parallel.memory import Arrays, Wanted, private_arrays, size_of
-from hogwild.parallel.team import Alone, Control, Team, Threads, Tick
+from hogwild.parallel.team import Control, Threads, Tick
 from hogwild.trace import Row, Stopwatch
 from hogwild.trace import header as trace_header
 
@@ -112,14 +112,14 @@ class Run:
         self._strategy = STRATEGIES[self._choice.strategy]
         self._kind = self._strategy.workers(problem)
         self.workers = self._choice.workers
-        self._threads = min(self.workers, usable_cores())  # of this process, where workers idle
+        problem.threads = min(self.workers, usable_cores())
         self.watcher = watcher
         self.trace: list[Row] = []
         self.header: Row = {}
         self._notes: list[str] = []
         self._clock = Stopwatch()
         self._control: Control
-        self._team: Team
+        self._team: Threads | pool.Hired
         self._shared: Arrays
         self._kept: Arrays = {}
         self._kept_last: Arrays = {}  # the last weights, where those kept are means
@@ -142,7 +142,7 @@ class Run:
         ready(*self._kind.kernels(self.problem))
         self._clock.start()
         started = self._start.eta0 if self._start else None
-        self._eta0 = self.config.eta0 or started or self.problem.find_rate(self._threads)
+        self._eta0 = self.config.eta0 or started or self.problem.find_rate()
         self._rate_seconds = self._clock.seconds
 
     def run(self) -> Result:
@@ -185,12 +185,7 @@ class Run:
         forks = self.config.backend == "process" and processes.available()
         if self.workers > 1 and forks:
             kernels = {*self.problem.kernels(), *self._kind.kernels(self.problem)}
-            job = pool.Job(
-                partial(Workers, self.problem, strategy),
-                wanted,
-                kernels,
-                self._kind.need_not_be_zeroed,
-            )
+            job = pool.Job(partial(Workers, self.problem, strategy), wanted, kernels)
             hired = pool.hire(job, self.workers)
             self._team, self._control, self._shared = hired, hired.control, hired.shared
             return
@@ -198,7 +193,7 @@ class Run:
         self._shared = {name: arrays[name] for name in wanted}
         self._control = Control(arrays, self.workers)
         work = Workers(self.problem, strategy, self._shared, self._control)
-        self._team = (Threads if self.workers > 1 else Alone)(work, self._control)
+        self._team = Threads(work, self._control)
 
     def _set_start(self) -> None:
         """Writes the first weights, some of them by the workers."""
@@ -340,7 +335,7 @@ class Run:
         """Chooses what to take, where that is open: not in epochs whose weights nobody looks at."""
         if self._to_choose is not None:
             found, first = self._to_choose
-            self.problem.choose(self._shared, found, first, self._threads)
+            self.problem.choose(self._shared, found, first)
             self._to_choose = None
 
     def _is_due(self, epoch: int) -> bool:

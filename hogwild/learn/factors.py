@@ -285,7 +285,7 @@ class FactorProblem(BlockProblem):
     def _sides(self) -> tuple[Side, Side]:
         return self._grid.users, self._grid.items
 
-    def find_rate(self, threads: int = 1) -> float:
+    def find_rate(self) -> float:
         """A first rate, from the size of the values."""
         return self._scale.rate
 

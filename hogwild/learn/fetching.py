@@ -8,12 +8,11 @@ processor's name. The choice never changes a result.
 
 import json
 import math
-import secrets
-import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
+from hogwild.data.atomic import writing
+from hogwild.errors import HogwildError
 from hogwild.kernels.compile import cache_folder
 from hogwild.machine import cpu_name
 
@@ -46,13 +45,12 @@ def distance(data_bytes: int, seconds_with: Callable[[int], float]) -> int:
 
 def chosen() -> dict[str, dict[str, int]]:
     """What was measured so far: distances by the size of the data, by processor."""
-    path = _path()
-    if path is None:
+    folder = cache_folder()
+    if folder is None:
         return {}
-    with suppress(
-        OSError, ValueError, AttributeError
-    ):  # a damaged file counts as none, and is written again
-        found = json.loads(path.read_text())
+    # A damaged file counts as none, and is written again
+    with suppress(OSError, ValueError, AttributeError):
+        found = json.loads((folder / FILE).read_text())
         return {
             str(cpu): {str(size): int(ahead) for size, ahead in by_size.items()}
             for cpu, by_size in found.items()
@@ -69,26 +67,9 @@ def _measured(seconds_with: Callable[[int], float]) -> int:
     return min(least, key=lambda ahead: least[ahead])
 
 
-def _path() -> Path | None:
-    folder = cache_folder()
-    return None if folder is None else folder / FILE
-
-
 def _keep() -> None:
-    path = _path()
-    if path is None:
-        return
-    found = chosen() | {cpu_name(): dict(_known)}
-    beside = path.with_suffix(f".{secrets.token_hex(4)}")
-    try:
-        beside.write_text(json.dumps(found, indent=1, sort_keys=True))
-        beside.replace(path)
-    except OSError:
-        beside.unlink(missing_ok=True)
-
-
-def timed(call: Callable[[], object]) -> float:
-    """Seconds that a call takes."""
-    began = time.perf_counter()
-    call()
-    return time.perf_counter() - began
+    folder = cache_folder()
+    if folder is not None:
+        found = chosen() | {cpu_name(): dict(_known)}
+        with suppress(HogwildError), writing(folder / FILE) as file:
+            file.write(json.dumps(found, indent=1, sort_keys=True).encode())

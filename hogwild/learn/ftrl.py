@@ -14,7 +14,7 @@ from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import NO_FETCHING, Clock, RowView, Span, Stored, task_of, view
 from hogwild.learn.losses import LOSSES
 from hogwild.learn.penalties import Penalty
-from hogwild.learn.problem import Now
+from hogwild.learn.problem import Doubles, Now
 from hogwild.learn.sample import Sample
 from hogwild.learn.solver import Outcome, Solver
 from hogwild.learn.trials import Room, first_rate, power_of_two
@@ -86,12 +86,12 @@ class Ftrl(Solver):
     def kernels(self) -> list[Kernel]:
         return [shared_loop(self.step)]
 
-    def find_rate(self, sample: Sample, threads: int) -> float:
+    def find_rate(self, sample: Sample) -> float:
         """A first rate, from the size of weights that change scores by a typical amount."""
         length = math.sqrt(sample.mean_square)
         wanted = self._slope / LOSSES[self._config.loss_name].curvature
         guess = power_of_two(wanted / length if length else 0.0)
-        return first_rate(sample, self._try_out, guess, threads, self._heads, on_all=True)
+        return first_rate(sample, self._try_out, guess, sample.threads, self._heads, on_all=True)
 
     def _try_out(
         self, rows: RowView, order: npt.NDArray[np.uint32], rate: float, room: Room
@@ -133,7 +133,7 @@ class Reading(Outcome):
 
     def finish(
         self, shared: Arrays, reading: Any, snapshots: tuple[int, int] | None, part: int, parts: int
-    ) -> npt.NDArray[np.float64]:
+    ) -> Doubles:
         """Computes a share of the weights from what is stored."""
         span = view(Span, *share_of(self._size, parts, part))
         finish(shared["stored"], reading, span, shared["weights"])

@@ -4,8 +4,10 @@ The intercept is not penalized. It learns like a column that holds a typical val
 """
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,7 @@ from hogwild.learn import column_sizes, fetching, progress
 from hogwild.learn.heads import heads_of, zeros_on_a_line
 from hogwild.learn.losses import LOSSES, SIGNS
 from hogwild.learn.penalties import Penalty
-from hogwild.learn.problem import Arrays, Now, RowProblem, Share, Shown, Sums
+from hogwild.learn.problem import Arrays, Doubles, Now, RowProblem, Share, Shown, Sums
 from hogwild.learn.sample import FEW_COLUMNS, Sample
 from hogwild.learn.sets import Set, class_weights, hold_out, row_weights
 from hogwild.learn.solvers import solver_for
@@ -58,7 +60,7 @@ class LinearProblem(RowProblem):
 
     work_name = "nonzeros"
     unit_name = "rows"
-    ours_alone = ("_given", "_sample", "_start", "notes")
+    ours_alone = ("_given", "sample", "_start", "notes")
 
     def __init__(
         self,
@@ -91,7 +93,6 @@ class LinearProblem(RowProblem):
         self.seed = config.seed
         self.notes: list[str] = []
         self._given = rows
-        self._sample: Sample | None = None
         by_label = self._class_weights = class_weights(config, rows, self.target)
         factors = row_weights(by_label, rows, self.target)
         self._sets = {"train": Set.of(rows, self.target, factors)}
@@ -250,7 +251,7 @@ class LinearProblem(RowProblem):
 
     def finish(
         self, shared: Arrays, now: Now, snapshots: tuple[int, int] | None, part: int, parts: int
-    ) -> npt.NDArray[np.float64]:
+    ) -> Doubles:
         """Makes a share of the weights whole, and means of sums over snapshots."""
         return self._outcome.finish(shared, self._solver.reading(now), snapshots, part, parts)
 
@@ -259,11 +260,9 @@ class LinearProblem(RowProblem):
         """Whether `finish` is so much work that the workers share it."""
         return self.size > MANY_WEIGHTS
 
-    def choose(
-        self, shared: Arrays, found: npt.NDArray[np.float64], first: bool, threads: int
-    ) -> None:
+    def choose(self, shared: Arrays, found: Doubles, first: bool) -> None:
         """Chooses what to take: the weights, or a mean of them."""
-        self._outcome.choose(shared, found, first, self.sample(threads), threads)
+        self._outcome.choose(shared, found, first, self.sample)
 
     def learned(self, shared: Arrays) -> Arrays:
         """The weights, with the intercept behind them, that training came to; views.
@@ -364,21 +363,19 @@ class LinearProblem(RowProblem):
             return HeadsModel(by_column[:-1].T, by_column[-1], *given, parameter=self._parameter)
         return LinearModel(weights[:-1], float(weights[-1]), *given, parameter=self._parameter)
 
-    def sample(self, threads: int = 1) -> Sample:
+    @cached_property
+    def sample(self) -> Sample:
         """A few of the rows, always the same ones; they are copied when first asked for."""
-        if self._sample is None:
-            given = self._sets["train"], self.heads, self.config
-            self._sample = Sample(self._given, *given, threads)
-        return self._sample
+        return Sample(self._given, self._sets["train"], self.heads, self.config, self.threads)
 
     def prepare(self) -> None:
         """Compiles what training will call, and finds how far ahead rows are fetched."""
         super().prepare()
         self._distance  # noqa: B018
 
-    def find_rate(self, threads: int = 1) -> float:
+    def find_rate(self) -> float:
         """A first rate: the best of some, tried on a few rows."""
-        return self._solver.find_rate(self.sample(threads), threads)
+        return self._solver.find_rate(self.sample)
 
     # What the workers ask
 
@@ -417,25 +414,25 @@ class LinearProblem(RowProblem):
         ):  # the rows are the least of it; and what is measured is kept for all
             return fetching.DISTANCES[0]
         rows, weights = self._sets["train"].view, np.zeros(self.size, np.float32)
-        order = np.empty(self.units, np.uint32)
-        pieces: Iterator[npt.NDArray[np.uint32]] = iter(())
         bias = np.zeros(self.width, np.float32)
         stored = view(Stored, weights, weights, bias, bias)
         shape, plan = self.heads.shape(self._weighted), self._solver.plan(0.0, TINY)
         size = min(self.units, max(1, int(fetching.PROBED / self._mean_length)))
 
+        def pieces() -> Iterator[npt.NDArray[np.uint32]]:
+            order = np.empty(self.units, np.uint32)
+            self.shuffle(order, 0, self.seed)
+            yield from cycle(order[k : k + size] for k in range(0, self.units - size + 1, size))
+
+        visited = pieces()
+
         def seconds_with(nonzeros: int) -> float:
-            nonlocal pieces
-            piece = next(pieces, None)
-            if piece is None:
-                self.shuffle(order, 0, self.seed)
-                places = range(0, self.units - size + 1, size)  # all are of the same size
-                pieces = iter([order[k : k + size] for k in places])
-                piece = next(pieces)
             ahead = self._rows_ahead(nonzeros)
-            task = task_of(rows, piece, self.heads.scratch(self.width), shape, plan, ahead)
-            loop, span = shared_loop(self.step), view(Span, 0, len(piece))
-            return fetching.timed(lambda: loop(task, span, stored, view(Clock, 0, 1), NO_SNAPSHOTS))
+            task = task_of(rows, next(visited), self.heads.scratch(self.width), shape, plan, ahead)
+            loop, span = shared_loop(self.step), view(Span, 0, size)
+            began = time.perf_counter()
+            loop(task, span, stored, view(Clock, 0, 1), NO_SNAPSHOTS)
+            return time.perf_counter() - began
 
         return fetching.distance(self._given.nbytes, seconds_with)
 
@@ -459,7 +456,7 @@ class LinearProblem(RowProblem):
         """In how many parts rows are evaluated."""
         return -(-len(self._sets[data]) // self.chunk)
 
-    def evaluate(self, shared: Arrays, data: str, part: int) -> npt.NDArray[np.float64]:
+    def evaluate(self, shared: Arrays, data: str, part: int) -> Doubles:
         """The sums over some rows of the losses and of the two errors of the kind of target."""
         weights, rows = self.learned(shared)["weights"], self._sets[data]
         span = view(Span, part * self.chunk, min((part + 1) * self.chunk, len(rows)))

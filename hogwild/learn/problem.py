@@ -23,7 +23,8 @@ from hogwild.steps.step import Step
 
 Arrays = dict[str, npt.NDArray[Any]]
 Order = npt.NDArray[np.uint32]
-Sums = dict[str, npt.NDArray[np.float64]]
+Doubles = npt.NDArray[np.float64]
+Sums = dict[str, Doubles]
 BlockPair = tuple[int, int]  # a band of users, and one of items
 
 
@@ -71,6 +72,7 @@ class Problem(ABC):
     averages_run = False  # whether what is taken is a mean over all epochs
     judge: str | None = None  # the number of the trace that decides which epoch is best, if any
     most_workers = 1024  # at the same time
+    threads = 1  # of this process, that may be used where workers are idle
     ours_alone: tuple[str, ...] = ()  # attributes that workers do not need
 
     def __getstate__(self) -> dict[str, Any]:
@@ -124,8 +126,8 @@ class Problem(ABC):
         """Does one of `parts` parts of a stage of the preparation."""
 
     @abstractmethod
-    def find_rate(self, threads: int = 1) -> float:
-        """A first rate; the search may use several threads."""
+    def find_rate(self) -> float:
+        """A first rate; the search may use `threads`."""
 
     @abstractmethod
     def rate(self, done: int, eta0: float) -> float:
@@ -141,17 +143,15 @@ class Problem(ABC):
 
     def finish(
         self, shared: Arrays, now: Now, snapshots: tuple[int, int] | None, part: int, parts: int
-    ) -> npt.NDArray[np.float64]:
+    ) -> Doubles:
         """Multiplies a share of the stored weights by their scale, and divides sums over snapshots.
 
         `snapshots`: the numbers of early and of late snapshots. Results are added up for `choose`.
         """
         return np.zeros(0)
 
-    def choose(
-        self, shared: Arrays, found: npt.NDArray[np.float64], first: bool, threads: int
-    ) -> None:
-        """Chooses the weights or a mean of them, with `threads` threads."""
+    def choose(self, shared: Arrays, found: Doubles, first: bool) -> None:
+        """Chooses the weights or a mean of them, with `threads`."""
 
     @abstractmethod
     def learned(self, shared: Arrays) -> Arrays:
@@ -222,7 +222,7 @@ class Problem(ABC):
         """The number of parts that a set is evaluated in, whatever the number of workers."""
 
     @abstractmethod
-    def evaluate(self, shared: Arrays, data: str, part: int) -> npt.NDArray[np.float64]:
+    def evaluate(self, shared: Arrays, data: str, part: int) -> Doubles:
         """The sums over one part, for `measured`."""
 
     @property

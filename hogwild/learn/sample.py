@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from functools import cached_property, partial
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,15 +25,6 @@ DOUBT = 2.0  # standard errors that a gain on the sample must be to be believed
 FEW_COLUMNS = 1 << 17  # with more, the sample is renumbered to its own columns
 
 
-class Point(NamedTuple):
-    """What is known of some weights and an intercept: losses of rows, and the weights' length."""
-
-    losses: npt.NDArray[np.float64]
-    squared_norm: float
-
-
-# Weights with the intercept behind them, and the squared length of the weights
-Candidate = tuple[npt.NDArray[np.float32], float]
 Arrays = Sequence[npt.NDArray[np.float32]]
 
 
@@ -45,6 +35,7 @@ class Sample:
         rows: the rows with their targets; their columns may be numbered anew.
         size: how many rows there are.
         columns: how many columns.
+        threads: how many look at the rows side by side.
     """
 
     def __init__(
@@ -52,6 +43,7 @@ class Sample:
     ) -> None:
         size = len(rows)
         mean_length = max(1.0, rows.nonzeros / size)
+        self.threads = threads
         self._heads = heads
         self._weighted = data.weighted
         self._parameter, self._penalty = config.loss_value, Penalty.of(config.as_dict())
@@ -71,15 +63,33 @@ class Sample:
         share = int(COMPARED * heads.effort)
         self._compared = min(self.size, max(LEAST_COMPARED, size // share))
 
-    def points(self, candidates: Sequence[Candidate], threads: int) -> list[Point]:
-        """What is known of some weights; so many threads find it out side by side."""
-        weights = [some for some, _ in candidates]
+    def sure_gains(
+        self,
+        candidates: Arrays,
+        squares: npt.NDArray[np.float64],
+        default: int,
+        doubt: float = DOUBT,
+    ) -> npt.NDArray[np.float64]:
+        """By how much the objective is lower with some weights than with the default ones.
+
+        Less what may well be chance. `squares`: the squared lengths of the weights, without the
+        intercept, which stands behind them.
+        """
+        weights = list(candidates)
         if len(self._used):
-            weights = side_by_side((partial(self._taken, some) for some in weights), threads)
+            weights = side_by_side((partial(self._taken, some) for some in weights), self.threads)
         look = partial(self._losses, self._heads, weights)
-        losses_of_each = np.concatenate(in_shares(look, self._compared, threads), axis=1)
-        norms = [norm for _, norm in candidates]
-        return [Point(*point) for point in zip(losses_of_each, norms, strict=True)]
+        losses = np.concatenate(in_shares(look, self._compared, self.threads), axis=1)
+        with np.errstate(all="ignore"):  # where training diverges
+            gains = losses[default] - losses
+            chance = doubt * gains.std(axis=1) / math.sqrt(self._compared)
+            less = self._penalty.of_squares(squares[default] - squares)
+            sure: npt.NDArray[np.float64] = gains.mean(axis=1) + less - chance
+        sure[~np.isfinite(sure)] = -math.inf
+        if not math.isfinite(squares[default]):
+            sure[np.isfinite(squares)] = math.inf
+        sure[default] = 0.0
+        return sure
 
     def _taken(self, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """The weights of the columns that the sample has."""
@@ -93,17 +103,6 @@ class Sample:
         """The losses of some rows, a line for each of some weights."""
         span = view(Span, begin, end)
         return heads.losses(self.rows, self._weighted, span, weights, self._parameter)
-
-    def sure_gain(self, present: Point, other: Point, doubt: float = DOUBT) -> float:
-        """By how much the objective is lower at another point, less what may well be chance."""
-        with np.errstate(all="ignore"):  # where training diverges
-            gains = present.losses - other.losses
-            mean, chance = gains.mean(), doubt * gains.std() / math.sqrt(len(gains))
-        norms = present.squared_norm, other.squared_norm
-        if not math.isfinite(norms[0]) and math.isfinite(norms[1]):
-            return math.inf
-        gain = float(mean) + self._penalty.of_squares(norms[0] - norms[1]) - chance
-        return gain if math.isfinite(gain) else -math.inf
 
     @cached_property
     def mean_square(self) -> float:

@@ -55,14 +55,14 @@ class Sgd(Solver):
     def kernels(self) -> list[Kernel]:
         return [trial_loop(self.step)]
 
-    def find_rate(self, sample: Sample, threads: int) -> float:
+    def find_rate(self, sample: Sample) -> float:
         """A first rate; the search starts at one over the mean squared length of a row."""
         square = sample.mean_square
         return first_rate(
             sample,
             self._try_out,
             power_of_two(1 / square if square else 0.0),
-            threads,
+            sample.threads,
             heads=self._heads.few(),
         )
 

@@ -10,7 +10,7 @@ from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import Shape
 from hogwild.learn.heads import Heads
-from hogwild.learn.problem import Now
+from hogwild.learn.problem import Doubles, Now
 from hogwild.learn.sample import Sample
 from hogwild.learn.sets import Set
 from hogwild.parallel.memory import Arrays, Wanted
@@ -35,7 +35,7 @@ class Outcome(ABC):
     @abstractmethod
     def finish(
         self, shared: Arrays, reading: Any, snapshots: tuple[int, int] | None, part: int, parts: int
-    ) -> npt.NDArray[np.float64]:
+    ) -> Doubles:
         """Computes a share of the weights; the results are added up over the parts for `choose`.
 
         `reading`: the result of the solver's method of this name.
@@ -46,14 +46,7 @@ class Outcome(ABC):
     ) -> None:
         """Adds what is stored, or the part of some heads, to a sum over snapshots."""
 
-    def choose(
-        self,
-        shared: Arrays,
-        found: npt.NDArray[np.float64],
-        first: bool,
-        sample: Sample,
-        threads: int,
-    ) -> None:
+    def choose(self, shared: Arrays, found: Doubles, first: bool, sample: Sample) -> None:
         """Chooses which weights to take."""
 
     def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
@@ -126,5 +119,5 @@ class Solver(ABC):
         return []
 
     @abstractmethod
-    def find_rate(self, sample: Sample, threads: int) -> float:
+    def find_rate(self, sample: Sample) -> float:
         """A first rate, found on a few rows."""

@@ -165,7 +165,8 @@ class RowWorker(Worker):
 
     def _go_through(self, share: Share, begin: int, stop: int) -> float:
         """Visits the rows at these places of the order; the sum of the losses met."""
-        task, self._snapshots = self._task(share), self._in_kernel()
+        task = self._problem.task(self._order, share, writers=self._control.workers)
+        self._snapshots = self._in_kernel()
         total = 0.0
         place = begin
         while place < stop and self._control.goes_on():
@@ -176,10 +177,6 @@ class RowWorker(Worker):
             self._add_snapshot(share, task.plan, place, end)
             place = end
         return total
-
-    def _task(self, share: Share) -> Task:
-        """What the kernel works on, of a share of an epoch."""
-        return self._problem.task(self._order, share, writers=self._control.workers)
 
     def _visit(self, task: Task, begin: int, end: int, clock: Clock) -> float:
         learn, span = self.kernel(self._problem.step), view(Span, begin, end)

@@ -8,7 +8,7 @@ depend on the size of /dev/shm, and nothing is left of it after kill -9.
 import contextlib
 import mmap
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,10 +25,11 @@ Wanted = dict[str, tuple[int, Any]]  # length and type, by name
 
 def shared_arrays(wanted: Wanted) -> Arrays:
     """Zeroed arrays in memory that workers share which are forked later."""
-    arena = Arena(size_of(wanted))
-    arrays = arena.arrays(wanted)
-    arena.close()
-    return arrays
+    arena = Arena()
+    try:
+        return arena.arrays(wanted)
+    finally:
+        arena.close()
 
 
 def private_arrays(wanted: Wanted) -> Arrays:
@@ -43,34 +44,18 @@ def size_of(wanted: Wanted) -> int:
 class Arena:
     """Shared memory that can grow after processes were forked, and be used again."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self) -> None:
         self._descriptor = os.memfd_create("hogwild", os.MFD_CLOEXEC)
         self._size = 0  # bytes
-        self._used = 0  # bytes that may not be zero
         self._block: mmap.mmap | None = None
-        try:
-            self._grow(size)
-        except BaseException:
-            self.close()
-            raise
 
-    def _grow(self, size: int) -> None:
-        if size > self._size:
-            self._block = _claimed(size, self._mapped, self._size)
-            self._size = size
-
-    def arrays(self, wanted: Wanted, unzeroed: Collection[str] = ()) -> Arrays:
-        """Arrays that take the place of those given out before; all but the `unzeroed` are zero."""
-        self._grow(size_of(wanted))
+    def arrays(self, wanted: Wanted) -> Arrays:
+        """Arrays of zeros that take the place of those given out before."""
+        size, used = size_of(wanted), self._size
+        if size > used:
+            self._block, self._size = _claimed(size, self._mapped, used), size
         assert self._block is not None
-        used = np.frombuffer(self._block, np.uint8, self._used)
-        place = 0
-        for name, one in wanted.items():
-            end = place + _room(*one)
-            if name not in unzeroed:
-                used[place:end] = 0
-            place = end
-        self._used = max(place, self._used)
+        np.frombuffer(self._block, np.uint8, min(size, used))[:] = 0
         return _laid_out(self._block, wanted)
 
     def attach(self, wanted: Wanted) -> Arrays:

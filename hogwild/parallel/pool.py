@@ -13,7 +13,7 @@ import io
 import os
 import pickle
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from hogwild.errors import WorkerError
 from hogwild.fingerprints import fingerprint
 from hogwild.interrupt import nothing
 from hogwild.kernels.compile import Kernel
-from hogwild.parallel.memory import Arena, Arrays, Wanted, shared_arrays, size_of
+from hogwild.parallel.memory import Arena, Arrays, Wanted, shared_arrays
 from hogwild.parallel.processes import Processes
 from hogwild.parallel.team import Control, Tick, Work
 
@@ -38,13 +38,12 @@ class Job(NamedTuple):
     """What workers are hired for.
 
     `make` makes the work of shared arrays and a control; it is sent to the workers, but for its
-    large arrays. Of the shared arrays that are wanted, some need not be zeroed.
+    large arrays.
     """
 
     make: Callable[[Arrays, Control], Work]
     wanted: Wanted
     kernels: set[Kernel]
-    need_not_be_zeroed: Collection[str]
 
 
 def hire(job: Job, workers: int) -> "Hired":
@@ -99,7 +98,7 @@ class Hired:
     def __init__(self, job: Job, workers: int, data: Data, kept: bool) -> None:
         self.control = Control(shared_arrays(Control.arrays(workers)), workers)
         self.shared: Arrays
-        self._arena = Arena(size_of(job.wanted))
+        self._arena = Arena()
         self._has = set(data)
         self._kernels = job.kernels
         self._kept = kept
@@ -126,7 +125,7 @@ class Hired:
         missing = self._missing(data)
         wanted = job.wanted | _places(missing)
         try:
-            self.shared = self._arena.arrays(wanted, job.need_not_be_zeroed)
+            self.shared = self._arena.arrays(wanted)
             for found, array in missing.items():
                 self.shared.pop(_place(found))[:] = array
             self.run("begin", packed, wanted, list(missing), tick=nothing)

@@ -1,4 +1,4 @@
-"""Teams: who does the work. One worker in this process, threads in it, or processes beside it.
+"""Teams: who does the work. Threads of this process, or processes beside it.
 
 A team calls ``work(rank, command, arguments)`` for each of its workers at once and gathers the
 answers. It knows nothing of what the work is. All teams share a `Control`, through which work that
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -148,40 +148,12 @@ class Control:
         return int(self._steps.sum())
 
 
-class Team(Protocol):
-    def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
-        """Has every worker do the command; their answers by rank. Calls `tick` meanwhile."""
-
-    def close(self) -> None:
-        """Ends the workers."""
-
-
-@dataclass
-class Alone:
-    """One worker: this process, in this thread. The deterministic mode."""
-
-    work: Work
-    control: Control
-
-    def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
-        ticked = time.monotonic()
-
-        def between() -> None:
-            nonlocal ticked
-            if time.monotonic() - ticked > TICK:
-                ticked = time.monotonic()
-                tick()
-
-        self.control.between = between
-        return [self.work(0, command, arguments)]
-
-    def close(self) -> None:
-        pass
-
-
 @dataclass
 class Threads:
-    """Threads of this process; the kernels run without Python's lock."""
+    """Threads of this process, of which one is the caller's: one worker needs no other.
+
+    The kernels run without Python's lock.
+    """
 
     work: Work
     control: Control
@@ -189,6 +161,13 @@ class Threads:
     def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
         answers: list[Any] = [None] * self.control.workers
         failures: list[BaseException] = []
+        caller, ticked = threading.get_ident(), time.monotonic()
+
+        def between() -> None:
+            nonlocal ticked
+            if threading.get_ident() == caller and time.monotonic() - ticked > TICK:
+                ticked = time.monotonic()
+                tick()
 
         def work(rank: int) -> None:
             try:
@@ -197,20 +176,22 @@ class Threads:
                 failures.append(failure)
                 self.control.stop()
 
-        threads = [
+        self.control.between = between
+        others = [
             threading.Thread(target=work, args=(rank,), name=f"hogwild-{rank}")
-            for rank in range(self.control.workers)
+            for rank in range(1, self.control.workers)
         ]
-        for thread in threads:
+        for thread in others:
             thread.start()
+        work(0)
         try:
-            for thread in threads:
+            for thread in others:
                 while thread.is_alive():
                     thread.join(TICK)
                     tick()
         except BaseException:
             self.control.stop()
-            for thread in threads:
+            for thread in others:
                 thread.join()
             raise
         if failures:
