@@ -150,10 +150,7 @@ class Control:
 
 @dataclass
 class Threads:
-    """Threads of this process, of which one is the caller's: one worker needs no other.
-
-    The kernels run without Python's lock.
-    """
+    """Threads of this process, without Python's lock in kernels; one worker has the caller's."""
 
     work: Work
     control: Control
@@ -161,11 +158,11 @@ class Threads:
     def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
         answers: list[Any] = [None] * self.control.workers
         failures: list[BaseException] = []
-        caller, ticked = threading.get_ident(), time.monotonic()
+        ticked = time.monotonic()
 
         def between() -> None:
             nonlocal ticked
-            if threading.get_ident() == caller and time.monotonic() - ticked > TICK:
+            if time.monotonic() - ticked > TICK:
                 ticked = time.monotonic()
                 tick()
 
@@ -176,22 +173,23 @@ class Threads:
                 failures.append(failure)
                 self.control.stop()
 
-        self.control.between = between
-        others = [
+        if self.control.workers == 1:
+            self.control.between = between
+            return [self.work(0, command, arguments)]
+        threads = [
             threading.Thread(target=work, args=(rank,), name=f"hogwild-{rank}")
-            for rank in range(1, self.control.workers)
+            for rank in range(self.control.workers)
         ]
-        for thread in others:
+        for thread in threads:
             thread.start()
-        work(0)
         try:
-            for thread in others:
+            for thread in threads:
                 while thread.is_alive():
                     thread.join(TICK)
                     tick()
         except BaseException:
             self.control.stop()
-            for thread in others:
+            for thread in threads:
                 thread.join()
             raise
         if failures:
