@@ -104,7 +104,12 @@ class Quiet(Watcher):
 
 class Run:
     def __init__(
-        self, problem: Problem, config: Config, watcher: Watcher, start: State | None = None
+        self,
+        problem: Problem,
+        config: Config,
+        watcher: Watcher,
+        start: State | None = None,
+        interrupt: Interrupt | None = None,
     ) -> None:
         self.config = config
         self.problem = problem
@@ -132,7 +137,7 @@ class Run:
         self._done = self._first_step = start.steps if start else 0  # steps since training began
         self._eta0 = 0.0
         self._best = np.inf  # objective of an epoch so far
-        self.interrupt = Interrupt()
+        self.interrupt = interrupt or Interrupt()
         self._epoch = start.epochs if start else 0  # begun since then
 
     def prepare(self) -> None:
@@ -152,7 +157,7 @@ class Run:
         was learned is lost.
         """
         self._gather_team()
-        self.interrupt.stop = self._control.stop
+        self.interrupt.stops.append(self._control.stop)
         self._clock.stop()
         try:
             self.interrupt.check()
@@ -170,7 +175,8 @@ class Run:
         except WorkerError as death:
             raise self._with_kept(death) from None
         finally:
-            self.interrupt.stop = nothing  # the workers may be at another training soon
+            # The workers may be at another training soon
+            self.interrupt.stops.remove(self._control.stop)
             self._team.close()
 
     def _wanted(self) -> Wanted:
@@ -181,12 +187,13 @@ class Run:
         strategy = self._choice.strategy
         wanted = self._wanted()
         self._kind.prepare(self.problem)
-        self._own_time = self.workers if self._kind.own_time else 1
+        # Workers whose weights are averaged count their own steps
+        self._own_time = self.workers if self._strategy.averages else 1
         forks = self.config.backend == "process" and processes.available()
         if self.workers > 1 and forks:
             kernels = {*self.problem.kernels(), *self._kind.kernels(self.problem)}
-            job = pool.Job(partial(Workers, self.problem, strategy), wanted, kernels)
-            hired = pool.hire(job, self.workers)
+            make = partial(Workers, self.problem, strategy)
+            hired = pool.hire(make, wanted, kernels, self.workers)
             self._team, self._control, self._shared = hired, hired.control, hired.shared
             return
         arrays = private_arrays(wanted | Control.arrays(self.workers))

@@ -123,7 +123,10 @@ class Kernel:
     def compiled(self) -> Any:
         """numba's dispatcher. Ask for it before a fork, and the children need not compile."""
         if self._compiled is None:
-            self._compiled = self._compile()
+            # An exception that comes while LLVM is at work can be lost in one of its callbacks
+            with Interrupt() as interrupt:
+                self._compiled = self._made()
+            interrupt.check()
         return self._compiled
 
     def __call__(self, *arguments: Any) -> Any:
@@ -139,13 +142,6 @@ class Kernel:
         for piece in _pieces(self.function, set()):
             made_from.update(piece)
         return made_from.hexdigest()[:24]
-
-    def _compile(self) -> Any:
-        # An exception that comes while LLVM is at work can be lost in one of its callbacks
-        with Interrupt() as interrupt:
-            compiled = self._made()
-        interrupt.check()
-        return compiled
 
     def _made(self) -> Any:
         # Without numba's memory manager: kernels allocate nothing, and counting references of

@@ -50,7 +50,6 @@ class Worker(ABC):
         self._merged = 0.0
         self._alone = False
 
-    own_time = False  # whether each counts its own steps only
     uses_frequency = False  # whether it treats columns by how frequent they are
 
     @classmethod
