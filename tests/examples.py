@@ -13,6 +13,7 @@ from hogwild.kernels.views import (
     task_of,
     view,
 )
+from hogwild.learn.losses import LOSSES
 from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
 from hogwild.steps.sgd import Plan
 
@@ -24,6 +25,12 @@ TARGETS = {
     "numbers": lambda score: score,
     "counts": lambda score: np.round(np.exp(np.fmin(score, 3))),
 }
+
+
+def default_of(loss):
+    """The default of a loss's parameter; 0 where it has none."""
+    own = LOSSES[loss].parameter
+    return own.default if own else 0.0
 
 
 def random_rows(rows, kind="signs", seed=0):

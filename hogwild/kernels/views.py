@@ -6,7 +6,7 @@ kernel: `view` makes each of the type that the kernels were compiled for.
 
 from collections.abc import Callable
 from functools import cache
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from numba import types
 
 from hogwild.kernels.primitives import readonly, writable
 
+T = TypeVar("T")
 UINT, FLOAT = types.uintp, types.float64
 FLOATS = writable(types.float32)
 DOUBLES = writable(types.float64)
@@ -144,10 +145,9 @@ def task_of(
     return Task(rows, _frozen(order), own, shape, plan, fetching)
 
 
-def view(kind: Any, *fields: Any) -> Any:
+def view(kind: Callable[..., T], *fields: Any) -> T:
     """A named tuple as kernels take it: numbers of the right type, inputs that can't be written."""
-    makers = _makers(kind)
-    return kind._make([make(field) for make, field in zip(makers, fields, strict=True)])
+    return kind(*(make(field) for make, field in zip(_makers(kind), fields, strict=True)))
 
 
 @cache
@@ -163,12 +163,8 @@ def _makers(kind: Any) -> tuple[Callable[[Any], Any], ...]:
     """What makes each field of what is given for it."""
     plain: dict[Any, Callable[[Any], Any]] = {UINT: np.uintp, FLOAT: float, types.int64: int}
     return tuple(
-        plain.get(known, _as_it_is if known.mutable else _frozen) for known in _fields(kind)
+        plain.get(known, np.asarray if known.mutable else _frozen) for known in _fields(kind)
     )
-
-
-def _as_it_is(array: Any) -> Any:
-    return array
 
 
 def _frozen(array: Any) -> Any:
@@ -179,4 +175,4 @@ def _frozen(array: Any) -> Any:
     return frozen
 
 
-NO_FETCHING: Fetching = view(Fetching, 0, 0, 0)
+NO_FETCHING = view(Fetching, 0, 0, 0)

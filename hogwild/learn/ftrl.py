@@ -49,8 +49,7 @@ class Ftrl(Solver):
         intercept = math.sqrt(self._intercept_share)
         growth = SHARED * self._gradient**2
         given = eta0, self._gradient, *penalty, since, growth, intercept, self._config.loss_value
-        plan: Plan = view(Plan, *given)
-        return plan
+        return view(Plan, *given)
 
     @cached_property
     def _slope(self) -> float:

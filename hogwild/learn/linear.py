@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.config import VOTE, Config
+from hogwild.config import ADAPTIVE, VOTE, Config
 from hogwild.data.rows import Labels, Rows
 from hogwild.data.statistics import largest_columns
 from hogwild.errors import DataError, OptionError
@@ -24,13 +24,15 @@ from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
 from hogwild.kernels.views import Clock, Fetching, Span, Stored, Task, task_of, view
 from hogwild.learn import column_sizes, fetching, progress
+from hogwild.learn.ftrl import Ftrl
 from hogwild.learn.heads import heads_of, zeros_on_a_line
 from hogwild.learn.losses import LOSSES, SIGNS
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.problem import Arrays, Doubles, Now, RowProblem, Share, Shown, Sums
 from hogwild.learn.sample import FEW_COLUMNS, Sample
 from hogwild.learn.sets import Set, class_weights, hold_out, row_weights
-from hogwild.learn.solvers import solver_for
+from hogwild.learn.sgd import Sgd
+from hogwild.learn.solver import Solver
 from hogwild.learn.targets import target_for
 from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
 from hogwild.machine import usable_cores
@@ -52,6 +54,7 @@ LENGTHS, MOST_ROWS, MOST_LINES = 1_000, 0.85, 16
 NEAR_NONZEROS = 64
 CACHED, CACHED_BY_ONE = 1 << 21, 1 << 18
 CACHED_OF_MANY = 1 << 23  # the same of several heads: whole cache lines of each column
+SOLVERS: dict[str, type[Solver]] = {ADAPTIVE: Ftrl}  # all other schedules are those of Sgd
 TINY = 1e-12  # a rate, where a loop is only timed
 
 
@@ -120,7 +123,13 @@ class LinearProblem(RowProblem):
         self._at_zero = self._objective_at_zero()
         self.intercept_share = _intercept_share(rows) if config.intercept else 0.0
         given = self.heads, self._sets["train"], self.intercept_share
-        self._solver = solver_for(config, *given)
+        # With l1 it is Ftrl, as steps along a gradient make no zeros
+        self._solver = SOLVERS.get(str(config.schedule), Sgd)(config, *given)
+        if self._solver.step.width and self.heads.count > 1:
+            raise OptionError(
+                f"{'l1' if config.zeroes else 'schedule'}: it needs one score a row, of two "
+                "classes or of numbers; leave it out, or train one class against the rest"
+            )
         self.width = self._solver.step.width or self.heads.width
         self._outcome = self._solver.outcome(self.columns, self.effort)
         self.snapshots, self.averages_run = self._outcome.snapshots, self._outcome.over_run
@@ -403,8 +412,7 @@ class LinearProblem(RowProblem):
     def _rows_ahead(self, nonzeros: int, near: int = 0) -> Fetching:
         least, most = AHEAD
         ahead = int(min(most, max(least, nonzeros / self._mean_length))) if nonzeros else 0
-        made: Fetching = view(Fetching, ahead, self._lines, near)
-        return made
+        return view(Fetching, ahead, self._lines, near)
 
     @cached_property
     def _distance(self) -> int:

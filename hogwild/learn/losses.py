@@ -35,12 +35,10 @@ SIGNS, NUMBERS, COUNTS, CLASSES, LABELS = "signs", "numbers", "counts", "classes
 
 @dataclass(frozen=True)
 class Parameter:
-    """The parameter of a loss: the option that sets it, its default and its range."""
+    """The parameter of a loss: the option that sets it, and its default."""
 
     option: str
     default: float
-    above: float
-    below: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -79,11 +77,6 @@ class Loss:
         for function in (self.value, self.slope, self.after, self.add, *(self.for_many or ())):
             if function is not None:
                 inline(function)
-
-    @property
-    def default(self) -> float:
-        """The default of the parameter; 0 where there is none."""
-        return self.parameter.default if self.parameter else 0.0
 
     @property
     def of_heads(self) -> tuple[Scalar, Scalar]:
@@ -239,14 +232,14 @@ LOSSES: dict[str, Loss] = {
         huber,
         lambda score, target, epsilon: max(-epsilon, min(epsilon, score - target)),
         (NUMBERS, COUNTS),
-        parameter=Parameter("epsilon", 0.1, 0.0),
+        parameter=Parameter("epsilon", 0.1),
     ),
     "epsilon_insensitive": Loss(
         "max(0, |d| - epsilon)",
         lambda score, target, epsilon: max(0.0, abs(score - target) - epsilon),
         epsilon_insensitive_slope,
         (NUMBERS, COUNTS),
-        parameter=Parameter("epsilon", 0.1, 0.0),
+        parameter=Parameter("epsilon", 0.1),
     ),
     "quantile": Loss(
         "quantile * max(0, -d) + (1 - quantile) * max(0, d)",
@@ -254,7 +247,7 @@ LOSSES: dict[str, Loss] = {
         lambda score, target, q: 1.0 - q if score > target else -q if score < target else 0.0,
         (NUMBERS, COUNTS),
         curvature=0.5,
-        parameter=Parameter("quantile", 0.5, 0.0, 1.0),
+        parameter=Parameter("quantile", 0.5),
     ),
     "poisson": Loss(
         "exp(score) - target * score, straight above a score of 30",

@@ -58,7 +58,7 @@ class Sample:
             self.columns = max(1, len(used))
             self._used = np.append(used, np.uint32(rows.columns))  # and the intercept
         taken = data.view.targets.reshape(size, -1)[chosen].ravel()
-        self.rows: RowView = view(RowView, indptr[:-1], indptr[1:], indices, values, taken)
+        self.rows = view(RowView, indptr[:-1], indptr[1:], indices, values, taken)
         self.size = len(chosen)
         share = int(COMPARED * heads.effort)
         self._compared = min(self.size, max(LEAST_COMPARED, size // share))

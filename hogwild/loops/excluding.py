@@ -5,7 +5,7 @@ Langford, Smola, Zinkevich 2009).
 """
 
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import types
@@ -164,16 +164,13 @@ def excluding_loop(locks: bool, step: Step) -> Kernel:
 class ExcludingWorker(RowWorker):
     """A worker that may have to wait for others while it works."""
 
+    excludes = True
+
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
         super().__init__(problem, shared, control, rank)
         _, at_work, stop = control.words
         waited = np.zeros(1, np.int64)
         self._others = view(Others, shared["excluding"], rank, at_work, stop, waited)
-
-    def _view(self, weights: Any) -> Any:
-        """Weights as a step sees them. Updates exclude each other: the intercept needs no copy."""
-        bias = weights[-self._problem.width :]
-        return view(Stored, weights, weights, bias, bias)
 
     def _go_through(self, share: Share, begin: int, stop: int) -> float:
         self._others.waited[0] = 0

@@ -80,7 +80,7 @@ class Snapshots(NamedTuple):
 
 
 _NOTHING = np.empty(0, np.float32)
-NO_SNAPSHOTS: Snapshots = view(Snapshots, _NOTHING, _NOTHING, 0, 0)
+NO_SNAPSHOTS = view(Snapshots, _NOTHING, _NOTHING, 0, 0)
 
 
 @cache
@@ -131,6 +131,7 @@ class RowWorker(Worker):
     _problem: RowProblem
     kernel = staticmethod(shared_loop)
     writes_alone = False  # whatever the number of workers
+    excludes = False  # whether updates exclude each other
 
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
         super().__init__(problem, shared, control, rank)
@@ -149,8 +150,9 @@ class RowWorker(Worker):
         return share_of(self._problem.units, self._control.workers, self._rank)
 
     def _view(self, weights: Any) -> Any:
-        """Weights as a step sees them; of the intercept it has a copy."""
-        bias = np.zeros(self._problem.width, np.float32)
+        """Weights as a step sees them; of the intercept it has a copy, if others may write it."""
+        width = self._problem.width
+        bias = weights[-width:] if self.excludes else np.zeros(width, np.float32)
         return view(Stored, weights, weights, bias, bias)
 
     def _learn(self, share: Share) -> list[tuple[int, float]]:
@@ -184,8 +186,7 @@ class RowWorker(Worker):
 
     def _clock(self, share: Share) -> Clock:
         done = share.done + self._control.steps()
-        clock: Clock = view(Clock, done, max(1, self._control.at_work()))
-        return clock
+        return view(Clock, done, max(1, self._control.at_work()))
 
     def _piece(self, share: Share, clock: Clock) -> int:
         """Rows until the next look: few enough that Ctrl-C is heard, and no snapshot is missed.
@@ -224,8 +225,7 @@ class RowWorker(Worker):
         if not count or not is_only_one or self.kernel is not shared_loop:
             return NO_SNAPSHOTS
         early, late = self._shared["whole"], self._shared["tail"]
-        made: Snapshots = view(Snapshots, early, late, max(1, size // count), int(LATE * size))
-        return made
+        return view(Snapshots, early, late, max(1, size // count), int(LATE * size))
 
     def _taken_until(self, place: int) -> tuple[int, int]:
         """How many snapshots the kernel takes up to a place of the order, early and late."""
@@ -243,5 +243,4 @@ class LoneWorker(RowWorker):
         return 0, self._problem.units
 
     def _clock(self, share: Share) -> Clock:
-        clock: Clock = view(Clock, share.done + self._control.steps(), 1)
-        return clock
+        return view(Clock, share.done + self._control.steps(), 1)
