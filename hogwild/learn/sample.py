@@ -14,6 +14,7 @@ from hogwild.kernels.evaluate import squared_norm
 from hogwild.kernels.views import RowView, Span, view
 from hogwild.learn.heads import Heads, zeros_on_a_line
 from hogwild.learn.penalties import Penalty
+from hogwild.learn.problem import Doubles
 from hogwild.learn.sets import Set
 from hogwild.threads import in_shares, side_by_side
 
@@ -64,12 +65,8 @@ class Sample:
         self._compared = min(self.size, max(LEAST_COMPARED, size // share))
 
     def sure_gains(
-        self,
-        candidates: Arrays,
-        squares: npt.NDArray[np.float64],
-        default: int,
-        doubt: float = DOUBT,
-    ) -> npt.NDArray[np.float64]:
+        self, candidates: Arrays, squares: Doubles, default: int, doubt: float = DOUBT
+    ) -> Doubles:
         """By how much the objective is lower with some weights than with the default ones.
 
         Less what may well be chance. `squares`: the squared lengths of the weights, without the
@@ -84,7 +81,7 @@ class Sample:
             gains = losses[default] - losses
             chance = doubt * gains.std(axis=1) / math.sqrt(self._compared)
             less = self._penalty.of_squares(squares[default] - squares)
-            sure: npt.NDArray[np.float64] = gains.mean(axis=1) + less - chance
+            sure: Doubles = gains.mean(axis=1) + less - chance
         sure[~np.isfinite(sure)] = -math.inf
         if not math.isfinite(squares[default]):
             sure[np.isfinite(squares)] = math.inf
@@ -97,9 +94,7 @@ class Sample:
         taken = zeros_on_a_line(width * len(self._used)).reshape(-1, width)
         return np.take(weights.reshape(-1, width), self._used, axis=0, out=taken).reshape(-1)
 
-    def _losses(
-        self, heads: Heads, weights: Arrays, begin: int, end: int
-    ) -> npt.NDArray[np.float64]:
+    def _losses(self, heads: Heads, weights: Arrays, begin: int, end: int) -> Doubles:
         """The losses of some rows, a line for each of some weights."""
         span = view(Span, begin, end)
         return heads.losses(self.rows, self._weighted, span, weights, self._parameter)
@@ -109,14 +104,12 @@ class Sample:
         """The mean squared length of a row."""
         return float(squared_norm(self.rows.values)) / self.size
 
-    def objectives(
-        self, heads: Heads, weights: Arrays, begin: int, end: int
-    ) -> npt.NDArray[np.float64]:
+    def objectives(self, heads: Heads, weights: Arrays, begin: int, end: int) -> Doubles:
         """The objective of some heads on some rows, for each of some weights."""
         found = self._losses(heads, weights, begin, end)
         penalties = [self._penalty.value(some[: -heads.width]) for some in weights]
         with np.errstate(all="ignore"):  # where it diverges
-            objectives: npt.NDArray[np.float64] = found.mean(axis=1) + penalties
+            objectives: Doubles = found.mean(axis=1) + penalties
         return objectives
 
 
