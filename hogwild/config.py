@@ -52,16 +52,9 @@ BETA = 0.9  # Niu et al. 2011, section 7
 FACTOR_BETA = 0.85
 
 
-def task_names(task: str | None = None) -> list[str]:
-    return list(TASKS)
-
-
-def backend_names(task: str | None = None) -> list[str]:
-    return list(BACKENDS)
-
-
-def merge_names(task: str | None = None) -> list[str]:
-    return list(MERGES)
+def always(*names: str) -> Callable[..., list[str]]:
+    """The names that an option takes, whatever the task."""
+    return lambda task=None: list(names)
 
 
 def loss_names(task: str | None = None) -> list[str]:
@@ -115,7 +108,7 @@ class Config:
         "svm",
         "what to learn: classes (svm, logistic, softmax), numbers (regression) or factors of a "
         "matrix of ratings (mf)",
-        choices=task_names,
+        choices=always(*TASKS),
     )
     loss: str | None = option(
         None,
@@ -204,7 +197,7 @@ class Config:
         "with --strategy averaged or mixed: the model is the mean of the workers' weights, or each "
         "worker's weights have a vote",
         family="linear",
-        choices=merge_names,
+        choices=always(*MERGES),
     )
     deterministic: bool = option(
         False,
@@ -218,7 +211,7 @@ class Config:
         least=8,
         most=1 << 24,
     )
-    backend: str = option("process", "what the workers are", choices=backend_names)
+    backend: str = option("process", "what the workers are", choices=always(*BACKENDS))
     schedule: str | None = option(
         None,
         "how the learning rate decreases [inverse; perceptron: constant; with --l1 and for mf: "

@@ -22,7 +22,7 @@ from hogwild.loops.worker import Learned
 from hogwild.machine import available_memory, usable_cores
 from hogwild.parallel import pool, processes
 from hogwild.parallel.memory import Arrays, Wanted, private_arrays, size_of
-from hogwild.parallel.team import Alone, Control, Team, Threads, Tick
+from hogwild.parallel.team import Control, Threads, Tick
 from hogwild.trace import Row, Stopwatch
 from hogwild.trace import header as trace_header
 
@@ -104,7 +104,12 @@ class Quiet(Watcher):
 
 class Run:
     def __init__(
-        self, problem: Problem, config: Config, watcher: Watcher, start: State | None = None
+        self,
+        problem: Problem,
+        config: Config,
+        watcher: Watcher,
+        start: State | None = None,
+        interrupt: Interrupt | None = None,
     ) -> None:
         self.config = config
         self.problem = problem
@@ -112,14 +117,14 @@ class Run:
         self._strategy = STRATEGIES[self._choice.strategy]
         self._kind = self._strategy.workers(problem)
         self.workers = self._choice.workers
-        self._threads = min(self.workers, usable_cores())  # of this process, where workers idle
+        problem.threads = min(self.workers, usable_cores())
         self.watcher = watcher
         self.trace: list[Row] = []
         self.header: Row = {}
         self._notes: list[str] = []
         self._clock = Stopwatch()
         self._control: Control
-        self._team: Team
+        self._team: Threads | pool.Hired
         self._shared: Arrays
         self._kept: Arrays = {}
         self._kept_last: Arrays = {}  # the last weights, where those kept are means
@@ -132,7 +137,7 @@ class Run:
         self._done = self._first_step = start.steps if start else 0  # steps since training began
         self._eta0 = 0.0
         self._best = np.inf  # objective of an epoch so far
-        self.interrupt = Interrupt()
+        self.interrupt = interrupt or Interrupt()
         self._epoch = start.epochs if start else 0  # begun since then
 
     def prepare(self) -> None:
@@ -143,7 +148,7 @@ class Run:
         ready(*self._kind.kernels(self.problem))
         self._clock.start()
         started = self._start.eta0 if self._start else None
-        self._eta0 = self.config.eta0 or started or self.problem.find_rate(self._threads)
+        self._eta0 = self.config.eta0 or started or self.problem.find_rate()
         self._rate_seconds = self._clock.seconds
 
     def run(self) -> Result:
@@ -153,7 +158,7 @@ class Run:
         was learned is lost.
         """
         self._gather_team()
-        self.interrupt.stop = self._control.stop
+        self.interrupt.stops.append(self._control.stop)
         self._clock.stop()
         try:
             self.interrupt.check()
@@ -171,7 +176,8 @@ class Run:
         except WorkerError as death:
             raise self._with_kept(death) from None
         finally:
-            self.interrupt.stop = nothing  # the workers may be at another training soon
+            # The workers may be at another training soon
+            self.interrupt.stops.remove(self._control.stop)
             self._team.close()
 
     def _wanted(self) -> Wanted:
@@ -182,24 +188,20 @@ class Run:
         strategy = self._choice.strategy
         wanted = self._wanted()
         self._kind.prepare(self.problem)
-        self._own_time = self.workers if self._kind.own_time else 1
+        # Workers whose weights are averaged count their own steps
+        self._own_time = self.workers if self._strategy.averages else 1
         forks = self.config.backend == "process" and processes.available()
         if self.workers > 1 and forks:
             kernels = {*self.problem.kernels(), *self._kind.kernels(self.problem)}
-            job = pool.Job(
-                partial(Workers, self.problem, strategy),
-                wanted,
-                kernels,
-                self._kind.need_not_be_zeroed,
-            )
-            hired = pool.hire(job, self.workers)
+            make = partial(Workers, self.problem, strategy)
+            hired = pool.hire(make, wanted, kernels, self.workers)
             self._team, self._control, self._shared = hired, hired.control, hired.shared
             return
         arrays = private_arrays(wanted | Control.arrays(self.workers))
         self._shared = {name: arrays[name] for name in wanted}
         self._control = Control(arrays, self.workers)
         work = Workers(self.problem, strategy, self._shared, self._control)
-        self._team = (Threads if self.workers > 1 else Alone)(work, self._control)
+        self._team = Threads(work, self._control)
 
     def _set_start(self) -> None:
         """Writes the first weights, some of them by the workers."""
@@ -341,7 +343,7 @@ class Run:
         """Chooses what to take, where that is open: not in epochs whose weights nobody looks at."""
         if self._to_choose is not None:
             found, first = self._to_choose
-            self.problem.choose(self._shared, found, first, self._threads)
+            self.problem.choose(self._shared, found, first)
             self._to_choose = None
 
     def _is_due(self, epoch: int) -> bool:

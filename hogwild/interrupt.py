@@ -18,7 +18,7 @@ def nothing() -> None:
 
 
 class Interrupt:
-    """Within it, Ctrl-C is only noted (in `happened`), and calls `stop`.
+    """Within it, Ctrl-C is only noted (in `happened`), and calls all `stops`.
 
     A second Ctrl-C interrupts at once. A handler of the user's own is left alone, and so are
     threads, which hear of no Ctrl-C. Within another one it does nothing.
@@ -26,15 +26,13 @@ class Interrupt:
 
     def __init__(self) -> None:
         self.happened = False
-        self.stop: Callable[[], None] = nothing
-        self._has_ctrl_c = False
+        self.stops: list[Callable[[], None]] = []
 
     def __enter__(self) -> "Interrupt":
         global _noting
         if _noting is None and threading.current_thread() is threading.main_thread():
             if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
                 signal.signal(signal.SIGINT, self._handle)
-                self._has_ctrl_c = True
             _noting = self
             if _ended:  # its KeyboardInterrupt was lost, as in a destructor
                 self.note()
@@ -45,8 +43,7 @@ class Interrupt:
         if _noting is not self:
             return
         _noting = None
-        if self._has_ctrl_c:
-            self._has_ctrl_c = False
+        if signal.getsignal(signal.SIGINT) == self._handle:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def check(self) -> None:
@@ -57,7 +54,8 @@ class Interrupt:
     def note(self) -> None:
         """It happens now."""
         self.happened = True
-        self.stop()
+        for stop in list(self.stops):
+            stop()
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.check()

@@ -16,8 +16,6 @@ side by side by one worker each, so results do not depend on the number of worke
 """
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -226,9 +224,7 @@ class _Search:
         self._best: Kept | None = None  # by its own rows
         self._begun: Kept | None = None  # the first one that was broken off
         self._divergence: DivergenceError | None = None
-        self._runs: list[Run] = []
         self.interrupt = Interrupt()
-        self.interrupt.stop = self._stop
 
     def _made_splits(self, config: Config) -> list[tuple[Rows, Rows]]:
         """Rows to learn from, and rows to judge by."""
@@ -253,10 +249,9 @@ class _Search:
             picked = self._picked()
             final, best = self._final(picked), self._plan.combinations[picked]
             problem = self.problem_of(self._rows, final, tests, self._given_judges)
-            run = Run(problem, final, self._watcher)
+            run = Run(problem, final, self._watcher, None, self.interrupt)
             run.prepare()
-            with self._stoppable(run):
-                return run_and_write(run, model, trace, partial(self._searched, best=best))
+            return run_and_write(run, model, trace, partial(self._searched, best=best))
         except (KeyboardInterrupt, WorkerError) as ending:
             kept = self._best or self._begun
             if kept is None or getattr(ending, "result", None):
@@ -340,10 +335,11 @@ class _Search:
         stops = None
         if self._folds is None:
             config, stops = replace(config, early_stopping=None), held
-        run = Run(self.problem_of(learned, config, None, stops), config, Quiet(), start)
+        problem = self.problem_of(learned, config, None, stops)
+        run = Run(problem, config, Quiet(), start, self.interrupt)
         run.prepare()
-        with self._stoppable(run):
-            return run.run()
+        self.interrupt.check()
+        return run.run()
 
     def problem_of(
         self, rows: Rows, config: Config, test: Rows | None = None, validate: Rows | None = None
@@ -351,20 +347,6 @@ class _Search:
         """The problem of learning from some of the rows, whose labels are those of all."""
         labels = self._target.labels or None
         return PROBLEMS[config.family](rows, test, config, labels=labels, validate=validate)
-
-    @contextmanager
-    def _stoppable(self, run: Run) -> Iterator[None]:
-        """Within it, Ctrl-C ends the run in good order."""
-        self._runs.append(run)
-        try:
-            self.interrupt.check()
-            yield
-        finally:
-            self._runs.remove(run)
-
-    def _stop(self) -> None:
-        for run in list(self._runs):
-            run.interrupt.note()
 
     def _judgement(self, result: Result, split: int) -> Judged:
         held = self._splits[split][1]

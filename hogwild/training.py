@@ -205,27 +205,28 @@ def _loaded_rows(data: Any, index_base: str | int) -> Rows:
         if named_as_ratings(data):
             raise OptionError(f"task: {data} holds ratings, by its name; use the task mf")
         return load(data, index_base=index_base)
-    cure = (
-        "ratings are for the task mf"
-        if isinstance(data, Ratings)
-        else "hogwild.Rows(X, y) takes matrices"
-    )
-    return _checked(data, Rows, cure)
+    return _checked(data, Rows)
 
 
 def _loaded_ratings(data: Any, columns: Any, duplicates: str) -> Ratings:
     if isinstance(data, str | os.PathLike):
         return load_ratings(data, columns=columns, duplicates=duplicates)
-    cure = (
-        "the task mf learns from users, items and values"
-        if isinstance(data, Rows)
-        else "hogwild.Ratings(matrix) takes matrices"
-    )
-    return _checked(data, Ratings, cure).deduplicated(duplicates)
+    return _checked(data, Ratings).deduplicated(duplicates)
 
 
-def _checked(data: Any, kind: type[D], cure: str) -> D:
+# What to do where data is neither a file nor of this kind: of the other kind, or of none
+CURES = {
+    Rows: ("ratings are for the task mf", "hogwild.Rows(X, y) takes matrices"),
+    Ratings: (
+        "the task mf learns from users, items and values",
+        "hogwild.Ratings(matrix) takes matrices",
+    ),
+}
+
+
+def _checked(data: Any, kind: type[D]) -> D:
     if not isinstance(data, kind):
+        cure = CURES[kind][not isinstance(data, Rows | Ratings)]
         raise DataError(
             f"expected hogwild.{kind.__name__} or the name of a file, not a "
             f"{type(data).__name__}; {cure}"

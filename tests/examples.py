@@ -13,6 +13,7 @@ from hogwild.kernels.views import (
     task_of,
     view,
 )
+from hogwild.learn.losses import LOSSES
 from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
 from hogwild.steps.sgd import Plan
 
@@ -24,6 +25,12 @@ TARGETS = {
     "numbers": lambda score: score,
     "counts": lambda score: np.round(np.exp(np.fmin(score, 3))),
 }
+
+
+def default_of(loss):
+    """The default of a loss's parameter; 0 where it has none."""
+    own = LOSSES[loss].parameter
+    return own.default if own else 0.0
 
 
 def random_rows(rows, kind="signs", seed=0):
@@ -56,7 +63,7 @@ def arguments_of(rows, order, plan, stored, span, clock=(0, 1), fetching=FETCHIN
     """What a loop on shared weights takes: `stored` are the weights and the intercept."""
     bias = np.zeros(1, np.float32)
     own = view(Own, bias.copy(), np.zeros(2), bias.copy(), bias.copy())
-    weights = view(Stored, stored, stored, bias, bias, stored[:0])
+    weights = view(Stored, stored, stored, bias, bias)
     shape, ahead = view(Shape, 1, 0, 1, 1), view(Fetching, *fetching)
     task = task_of(rows, order, own, shape, plan, ahead)
     return task, view(Span, *span), weights, view(Clock, *clock), NO_SNAPSHOTS

@@ -14,6 +14,7 @@ from hogwild.config import Config
 from hogwild.learn.losses import CLASSES, COUNTS, LABELS, LOSSES, NUMBERS, SIGNS
 from hogwild.loops.strategies import STRATEGIES
 from tests import reference
+from tests.examples import default_of
 
 COLUMNS, PARTS, HEADS = 12, 4, 3
 PENALTIES = {"l2": (0.1, 0.0), "l1": (0.0, 0.03), "elastic net": (0.05, 0.02)}
@@ -82,7 +83,7 @@ def draw(target, in_parts):
 def objective_of(loss, target, penalty, intercept, X, y):
     """The objective and its slopes by (weights and intercept of each head), flat."""
     l2, l1 = PENALTIES[penalty]
-    p = LOSSES[loss].default if LOSSES[loss].parameter else 0.0
+    p = default_of(loss)
     if target in (CLASSES, LABELS):
         signs = np.where(y, 1.0, -1.0) if y.ndim == 2 else 2.0 * (y[:, None] == range(HEADS)) - 1
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from hogwild import machine
 from hogwild.kernels.compile import cache_folder
-from hogwild.learn import fetching
-from hogwild.parallel import memory, processes
+from hogwild.parallel import processes
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +30,6 @@ def run(parsed: argparse.Namespace) -> int:
     print(
         f"memory         {memory['limit'] / 2**30:.1f} GiB, {memory['available'] / 2**30:.1f} free"
     )
-    print(f"shared memory  {found['shared_memory']}")
     print(f"workers        {found['workers']}")
     print(f"versions       {', '.join(f'{name} {v}' for name, v in found['versions'].items())}")
     if cache["folder"] is None:
@@ -39,7 +37,6 @@ def run(parsed: argparse.Namespace) -> int:
     else:
         state = f"{cache['kernels']} kernels, {cache['bytes'] / 1e6:.1f} MB"
         print(f"kernel cache   {cache['folder']}: {state if cache['kernels'] else 'still empty'}")
-    print(f"row fetching   {_fetching_words(found['fetching'])}")
     return 0
 
 
@@ -55,24 +52,11 @@ def _findings() -> dict[str, Any]:
             "quota": machine.cpu_quota(),
         },
         "memory": {"limit": machine.memory_limit(), "available": machine.available_memory()},
-        "shared_memory": memory.means(),
-        "workers": "processes" if processes.available() else "threads (no fork on this system)",
+        "workers": "processes" if processes.available() else "threads (processes need Linux)",
         "versions": machine.versions(),
         "kernel_cache": {
             "folder": None if folder is None else str(folder),
             "kernels": len(files),
             "bytes": sum(file.stat().st_size for file in files),
         },
-        "fetching": fetching.chosen().get(machine.cpu_name(), {}),
     }
-
-
-def _fetching_words(chosen: dict[str, int]) -> str:
-    """How far ahead rows are fetched, by the size of the data."""
-    if not chosen:
-        return "not measured yet; the first training on data of 1 MiB or more does"
-    by_size = [
-        f"{size}: {f'{ahead} non-zeros ahead' if ahead else 'off'}"
-        for size, ahead in sorted(chosen.items(), key=lambda item: int(item[0].split()[0]))
-    ]
-    return "by the size of the data, " + ", ".join(by_size)

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterator
+from itertools import compress
 from typing import Any
 
 from hogwild.cli.options import add_columns, add_model, base_of, plain, refuse
@@ -63,9 +64,11 @@ def _of_rows(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
         return _numbers(model.decision_function(rows))
     if not model.labels:
         return _numbers(model.predict(rows))
+    found = model.predict(rows)
+    if found.ndim == 1:
+        return _lines([plain(label) for label in found.tolist()], "{}")
     names = [plain(label) for label in model.labels]
-    chosen = model.target.chosen(model.decision_function(rows))
-    return _lines([",".join(names[k] for k in numbers) for numbers in chosen], "{}")
+    return _lines([",".join(compress(names, row)) for row in found.tolist()], "{}")
 
 
 def _numbers(values: Any) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Operations on a word that several workers may do at the same time."""
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -30,10 +31,6 @@ def _add_to(array, index, amount):
     before = int(array[index])
     array[index] += amount
     return before
-
-
-def _write_now(array, index, word):
-    array[index] = word
 
 
 def _at(emit: Callable[..., Any]) -> Callable[..., Any]:
@@ -69,14 +66,14 @@ def add_to(typing_context, array, index, amount):  # type: ignore[no-untyped-def
     return types.int64(array, types.uintp, types.int64), _at(emit)
 
 
-@operation(lambda array, index: array[index])
+@operation(operator.getitem)
 def read_now(typing_context, array, index):  # type: ignore[no-untyped-def]
     """Reads array[index]; all earlier writes of its writer are seen, too."""
     emit = _at(lambda builder, address: builder.load_atomic(address, "acquire", 8))
     return types.int64(array, types.uintp), emit
 
 
-@operation(_write_now)
+@operation(operator.setitem)
 def write_now(typing_context, array, index, word):  # type: ignore[no-untyped-def]
     """Writes array[index]; who reads it sees all earlier writes."""
     emit = _at(lambda builder, address, word: builder.store_atomic(word, address, "release", 8))

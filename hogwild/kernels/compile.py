@@ -94,38 +94,6 @@ class _CompiledHelpers(dict[Any, Any]):
         super().__setitem__(self._key(key), value)
 
 
-def one_of(functions: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
-    """One function of (number, arguments...) that calls the function with that number.
-
-    It is compiled into a kernel as a chain of comparisons, which the processor predicts: one kernel
-    serves every schedule, at the speed of a kernel for each.
-    """
-    chain = functions[-1]
-    for number in range(len(functions) - 2, -1, -1):
-        chain = _either(number, functions[number], chain, number + 2 == len(functions))
-    return chain
-
-
-def _either(number: int, function: Any, otherwise: Any, last: bool) -> Callable[..., Any]:
-    if last:
-
-        @inline
-        def choose_last(chosen: int, *arguments: float) -> Any:
-            if chosen == number:
-                return function(*arguments)
-            return otherwise(*arguments)
-
-        return choose_last
-
-    @inline
-    def choose(chosen: int, *arguments: float) -> Any:
-        if chosen == number:
-            return function(*arguments)
-        return otherwise(chosen, *arguments)
-
-    return choose
-
-
 @cache
 def cache_folder() -> Path | None:
     """Where compiled kernels are kept, or None where no such folder can be written to."""
@@ -155,7 +123,10 @@ class Kernel:
     def compiled(self) -> Any:
         """numba's dispatcher. Ask for it before a fork, and the children need not compile."""
         if self._compiled is None:
-            self._compiled = self._compile()
+            # An exception that comes while LLVM is at work can be lost in one of its callbacks
+            with Interrupt() as interrupt:
+                self._compiled = self._made()
+            interrupt.check()
         return self._compiled
 
     def __call__(self, *arguments: Any) -> Any:
@@ -171,13 +142,6 @@ class Kernel:
         for piece in _pieces(self.function, set()):
             made_from.update(piece)
         return made_from.hexdigest()[:24]
-
-    def _compile(self) -> Any:
-        # An exception that comes while LLVM is at work can be lost in one of its callbacks
-        with Interrupt() as interrupt:
-            compiled = self._made()
-        interrupt.check()
-        return compiled
 
     def _made(self) -> Any:
         # Without numba's memory manager: kernels allocate nothing, and counting references of

@@ -16,12 +16,21 @@ After HOGWILD++ (Zhang, Hsieh, Akella 2016) and HogBatch (Sallinen, Satish, Smel
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import types
 
 from hogwild.kernels.compile import always_inline, inline, kernel
-from hogwild.kernels.primitives import U, readonly
-from hogwild.kernels.views import FLOATS, ORDER, UINT, Floats, Span, register, type_of
+from hogwild.kernels.primitives import U
+from hogwild.kernels.views import (
+    FLOATS,
+    ORDER,
+    UINT,
+    DoublesRead,
+    Floats,
+    Order,
+    Places,
+    Span,
+    type_of,
+)
 
 FEWEST = 32.0  # rows between two exchanges, and the most between two looks at the others
 MOST = 16384.0
@@ -54,10 +63,10 @@ class Tiers(NamedTuple):
     two exchanges, and `fewest_rows` must once training has warmed up.
     """
 
-    columns: npt.NDArray[np.uint32]
-    ends: npt.NDArray[np.uint64]
-    coupling: npt.NDArray[np.float64]
-    fewest_rows: npt.NDArray[np.float64]
+    columns: Order
+    ends: Places
+    coupling: DoublesRead
+    fewest_rows: DoublesRead
 
 
 class Place(NamedTuple):
@@ -65,13 +74,6 @@ class Place(NamedTuple):
 
     rank: int
     workers: int
-
-
-register(Copy, FLOATS, FLOATS, FLOATS, FLOATS)
-register(Slots, FLOATS, FLOATS)
-DOUBLES_IN = readonly(types.float64)
-register(Tiers, ORDER, readonly(types.uint64), DOUBLES_IN, DOUBLES_IN)
-register(Place, UINT, UINT)
 
 
 @always_inline

@@ -35,7 +35,7 @@ from hogwild.kernels.vectors import (
     store,
     total,
 )
-from hogwild.learn.losses import factor_slope_of, factor_value_of, rating_error
+from hogwild.learn.losses import FACTOR_LOSSES, rating_error
 
 MOST_AT_ONCE = 128  # numbers of a row in registers at once
 PART = 64  # numbers at once of a longer row
@@ -71,12 +71,12 @@ def width_of(rank: int) -> int:
 
 
 @cache
-def learner(width: int, loss: int, weighted: bool, bounded: bool) -> Kernel:
+def learner(width: int, loss: str, weighted: bool, bounded: bool) -> Kernel:
     """A kernel that makes a step on each rating of some blocks: the sum of their losses, and 0.
 
     Args:
         width: numbers in a row of factors.
-        loss: the number of the loss.
+        loss: the name of the loss.
         weighted: whether all shares are 1.
         bounded: whether there is an L1 penalty or a least factor.
     """
@@ -84,14 +84,16 @@ def learner(width: int, loss: int, weighted: bool, bounded: bool) -> Kernel:
 
 
 @cache
-def evaluator(width: int, loss: int) -> Kernel:
+def evaluator(width: int, loss: str) -> Kernel:
     """A kernel that sums up the losses and the squared errors of the ratings of some blocks."""
     return _visitor(width, loss, True, False, False)
 
 
-def _visitor(width: int, loss: int, weighted: bool, bounded: bool, learns: bool) -> Kernel:  # noqa: PLR0915
+def _visitor(width: int, loss: str, weighted: bool, bounded: bool, learns: bool) -> Kernel:  # noqa: PLR0915
     at_once = width if width <= MOST_AT_ONCE else PART
     ahead = U(max(4, FETCHED // width))
+    value_of, slope_of = FACTOR_LOSSES[loss].value, FACTOR_LOSSES[loss].slope
+    is_logistic = loss == "logistic"
 
     def visit(ratings, grid, factors, shares, plan):  # noqa: PLR0915
         pairs, values, starts, blocks = ratings
@@ -136,14 +138,14 @@ def _visitor(width: int, loss: int, weighted: bool, bounded: bool, learns: bool)
                 item = first_item + U(pairs[this + U(1)])
                 value = values[this // U(2) + U(1)]
                 score = this_dot + (user_sides[U(2) * user] + item_sides[U(2) * item] + mean)
-                losses += factor_value_of(loss, score, value, 0.0)
+                losses += value_of(score, value, 0.0)
                 if not learns:
-                    error = rating_error(loss, score, value)
+                    error = rating_error(is_logistic, score, value)
                     squares += error * error
                     continue
                 # The four numbers are: bias and rate of the user, bias and rate of the item
                 side = joined(load(user_sides, U(2) * user, 2), load(item_sides, U(2) * item, 2))
-                slope = np.float32(factor_slope_of(loss, score, value, 0.0))
+                slope = np.float32(slope_of(score, value, 0.0))
                 rates = odd_lanes(side)
                 slower = min(growth * slope * slope, HALF)
                 if weighted:

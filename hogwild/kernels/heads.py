@@ -90,18 +90,10 @@ def _in_blocks(make: Callable[[int], Any], register: int) -> Any:
 
     @always_inline
     def divided(rows, row, weights, shape, vector):
-        first = large(rows, row, weights, shape, shape.first, vector)
-        first = middle(rows, row, weights, shape, first, vector)
+        first = shape.first
+        if register == LINE:  # else all heads are in one
+            first = large(rows, row, weights, shape, first, vector)
+            first = middle(rows, row, weights, shape, first, vector)
         small(rows, row, weights, shape, first, vector)
 
-    return divided if register == LINE else _for_one(small)
-
-
-def _for_one(blocks):
-    """Where all heads are in one register, there is nothing to divide."""
-
-    @always_inline
-    def of_one(rows, row, weights, shape, numbers):
-        blocks(rows, row, weights, shape, shape.first, numbers)
-
-    return of_one
+    return divided

@@ -7,15 +7,17 @@ vector instructions. All are compared with the n-th best score so far at once, a
 are better are sorted in.
 """
 
+from functools import cache
+
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from hogwild.kernels.compile import always_inline, inline, kernel
+from hogwild.kernels.compile import Kernel, always_inline, inline, kernel
 from hogwild.kernels.ids import UNKNOWN
 from hogwild.kernels.primitives import LINE, U, prefetch, readonly, trailing_zeros, writable
-from hogwild.learn.losses import factor_value_of, rating_error
+from hogwild.learn.losses import FACTOR_LOSSES, rating_error
 
 PANEL = 64  # items in a panel: the bits of a word
 STEP = 4  # dimensions that are added at once; vectors are padded with zeros to a multiple
@@ -70,20 +72,25 @@ def _inner(P, p, Q, q, rank):
     return total
 
 
-@kernel(types.UniTuple(types.float64, 3)(types.int64, FLOATS, FLOATS), fast=False)
-def measure(loss, scores, values):
-    """The sums of the losses, of the squared errors, and of the absolute errors.
+@cache
+def measurer(loss: str) -> Kernel:
+    """The kernel (scores, values) -> the sums of the losses, of the squares and sizes of errors.
 
     With the logistic loss, values are -1 and 1, and errors are those of probabilities.
     """
-    losses, squares, sizes = 0.0, 0.0, 0.0
-    for k in range(U(0), U(scores.size)):
-        score, value = np.float64(scores[k]), np.float64(values[k])
-        losses += factor_value_of(loss, score, value, 0.0)
-        error = rating_error(loss, score, value)
-        squares += error * error
-        sizes += abs(error)
-    return losses, squares, sizes
+    value_of, is_logistic = FACTOR_LOSSES[loss].value, loss == "logistic"
+
+    def measure(scores, values):
+        losses, squares, sizes = 0.0, 0.0, 0.0
+        for k in range(U(0), U(scores.size)):
+            score, value = np.float64(scores[k]), np.float64(values[k])
+            losses += value_of(score, value, 0.0)
+            error = rating_error(is_logistic, score, value)
+            squares += error * error
+            sizes += abs(error)
+        return losses, squares, sizes
+
+    return Kernel(measure, types.UniTuple(types.float64, 3)(FLOATS, FLOATS), fast=False)
 
 
 @intrinsic

@@ -1,12 +1,12 @@
 """What kernels see of data, weights and time: named tuples of arrays and numbers.
 
-Beside each stands its type for numba. Fields are not converted on the way into a kernel: `view`
-makes each of the type that the kernels were compiled for.
+A field is annotated with its type for numba, too. Fields are not converted on the way into a
+kernel: `view` makes each of the type that the kernels were compiled for.
 """
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,23 @@ from numba import types
 
 from hogwild.kernels.primitives import readonly, writable
 
-Floats = npt.NDArray[np.float32]
+T = TypeVar("T")
+UINT, FLOAT = types.uintp, types.float64
+FLOATS = writable(types.float32)
+DOUBLES = writable(types.float64)
+WORDS = writable(types.int64)
+ORDER = readonly(types.uint32)
+
+# Fields: arrays that kernels write, those that they only read, and numbers that may be negative.
+# Any other int is UINT, and any float is FLOAT
+Floats = Annotated[npt.NDArray[np.float32], FLOATS]
+Doubles = Annotated[npt.NDArray[np.float64], DOUBLES]
+Words = Annotated[npt.NDArray[np.int64], WORDS]
+Order = Annotated[npt.NDArray[np.uint32], ORDER]
+Places = Annotated[npt.NDArray[np.uint64], readonly(types.uint64)]
+FloatsRead = Annotated[npt.NDArray[np.float32], readonly(types.float32)]
+DoublesRead = Annotated[npt.NDArray[np.float64], readonly(types.float64)]
+Signed = Annotated[int, types.int64]
 
 
 class RowView(NamedTuple):
@@ -24,11 +40,11 @@ class RowView(NamedTuple):
     needs no copy of them.
     """
 
-    begins: npt.NDArray[np.uint64]
-    ends: npt.NDArray[np.uint64]
-    columns: npt.NDArray[np.uint32]
-    values: Floats
-    targets: Floats
+    begins: Places
+    ends: Places
+    columns: Order
+    values: FloatsRead
+    targets: FloatsRead
 
     def __reduce__(self) -> Any:
         """Unpickled arrays could be written to, which is another type for kernels."""
@@ -39,14 +55,13 @@ class Stored(NamedTuple):
     """Where a step reads and writes: `width` numbers for each column, those of the intercept apart.
 
     `write` is `read`, and `moved` is `bias`, but where changes must not be seen before they are
-    merged. `state` has the numbers that are kept for each row.
+    merged.
     """
 
     read: Floats
     write: Floats
     bias: Floats
     moved: Floats
-    state: Floats
 
 
 class Own(NamedTuple):
@@ -57,7 +72,7 @@ class Own(NamedTuple):
     """
 
     scores: Floats
-    slopes: npt.NDArray[np.float64]
+    slopes: Doubles
     shared_bias: Floats
     signs: Floats
 
@@ -91,7 +106,7 @@ class Task(NamedTuple):
     """What a loop works on: rows in an order, with scratch and the numbers of the epoch."""
 
     rows: RowView
-    order: npt.NDArray[np.uint32]
+    order: Order
     own: Own
     shape: Shape
     plan: Any
@@ -112,36 +127,8 @@ class Span(NamedTuple):
     end: int
 
 
-UINT, FLOAT = types.uintp, types.float64
-FLOATS = writable(types.float32)
-DOUBLES = writable(types.float64)
-WORDS = writable(types.int64)
-ORDER = readonly(types.uint32)
-
-_FIELDS: dict[Any, tuple[Any, ...]] = {
-    RowView: (
-        readonly(types.uint64),
-        readonly(types.uint64),
-        readonly(types.uint32),
-        readonly(types.float32),
-        readonly(types.float32),
-    ),
-    Stored: (FLOATS, FLOATS, FLOATS, FLOATS, FLOATS),
-    Own: (FLOATS, DOUBLES, FLOATS, FLOATS),
-    Shape: (UINT, UINT, UINT, UINT),
-    Fetching: (UINT, UINT, UINT),
-    Clock: (FLOAT, FLOAT),
-    Span: (UINT, UINT),
-}
-
-
-def register(kind: Any, *fields: Any) -> None:
-    """Says of which types for numba the fields of a named tuple are, unless all are floats."""
-    _FIELDS[kind] = fields
-
-
 def type_of(kind: Any) -> Any:
-    """numba's type of a named tuple: of one listed above, or else of plain floats."""
+    """numba's type of a named tuple."""
     return types.BaseTuple.from_types(_fields(kind), kind)
 
 
@@ -159,14 +146,17 @@ def task_of(
     return Task(rows, _frozen(order), own, shape, plan, fetching)
 
 
-def view(kind: Any, *fields: Any) -> Any:
+def view(kind: Callable[..., T], *fields: Any) -> T:
     """A named tuple as kernels take it: numbers of the right type, inputs that can't be written."""
-    makers = _makers(kind)
-    return kind._make([make(field) for make, field in zip(makers, fields, strict=True)])
+    return kind(*(make(field) for make, field in zip(_makers(kind), fields, strict=True)))
 
 
+@cache
 def _fields(kind: Any) -> tuple[Any, ...]:
-    return _FIELDS.get(kind) or (FLOAT,) * len(kind._fields)
+    """numba's types of the fields of a named tuple."""
+    numbers = {int: UINT, float: FLOAT}
+    known = get_type_hints(kind, include_extras=True).values()
+    return tuple(numbers.get(one) or one.__metadata__[0] for one in known)
 
 
 @cache
@@ -174,12 +164,8 @@ def _makers(kind: Any) -> tuple[Callable[[Any], Any], ...]:
     """What makes each field of what is given for it."""
     plain: dict[Any, Callable[[Any], Any]] = {UINT: np.uintp, FLOAT: float, types.int64: int}
     return tuple(
-        plain.get(known, _as_it_is if known.mutable else _frozen) for known in _fields(kind)
+        plain.get(known, np.asarray if known.mutable else _frozen) for known in _fields(kind)
     )
-
-
-def _as_it_is(array: Any) -> Any:
-    return array
 
 
 def _frozen(array: Any) -> Any:
@@ -190,4 +176,4 @@ def _frozen(array: Any) -> Any:
     return frozen
 
 
-NO_FETCHING: Fetching = view(Fetching, 0, 0, 0)
+NO_FETCHING = view(Fetching, 0, 0, 0)

@@ -3,16 +3,15 @@
 Which is best depends on how noisy the steps are, against how far there is to go; a few rows decide.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hogwild.kernels import averages as kernels
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import Span, view
-from hogwild.learn.sample import DOUBT, Candidate, Point, Sample
+from hogwild.learn.problem import Doubles
+from hogwild.learn.sample import DOUBT, Sample
 from hogwild.learn.solver import Outcome
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.threads import share_of
@@ -49,7 +48,7 @@ class Averages(Outcome):
 
     def finish(
         self, shared: Arrays, reading: Any, snapshots: tuple[int, int] | None, part: int, parts: int
-    ) -> npt.NDArray[np.float64]:
+    ) -> Doubles:
         """Makes a share of the weights whole, and means of sums of them.
 
         Early snapshots come before the last quarter of an epoch. Where there were no late ones, the
@@ -73,14 +72,7 @@ class Averages(Outcome):
         arrays = tuple(shared[name] for name in CANDIDATES)
         return np.array(kernels.finish(arrays, scale, factors, self._scaled, share))
 
-    def choose(
-        self,
-        shared: Arrays,
-        squares: npt.NDArray[np.float64],
-        first: bool,
-        sample: Sample,
-        threads: int,
-    ) -> None:
+    def choose(self, shared: Arrays, found: Doubles, first: bool, sample: Sample) -> None:
         """Chooses among the candidates, given their squared lengths.
 
         In the first epoch, whose beginning is far off, the mean over all of it is not expected to
@@ -89,11 +81,10 @@ class Averages(Outcome):
         default = CANDIDATES.index("tail" if first else "whole")
         # In the first epoch they differ by much, and less is known of which is better
         doubt = DOUBT / 2 if first else DOUBT
-        candidates: Sequence[Candidate] = [
-            (shared[name], float(square)) for name, square in zip(CANDIDATES, squares, strict=True)
-        ]
-        points = sample.points(candidates, threads)
-        shared["chosen"][0] = _best(points, default, sample, doubt)
+        candidates = [shared[name] for name in CANDIDATES]
+        # The default, unless another is better beyond doubt on a few rows
+        gains = sample.sure_gains(candidates, found, default, doubt)
+        shared["chosen"][0] = np.argmax(gains)
 
     def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
         """Goes back to a mean, where one was taken: the last weights may be far worse."""
@@ -123,7 +114,7 @@ class RunAverages(Averages):
 
     def finish(
         self, shared: Arrays, reading: Any, snapshots: tuple[int, int] | None, part: int, parts: int
-    ) -> npt.NDArray[np.float64]:
+    ) -> Doubles:
         """Adds the snapshots of an epoch to the mean; returns a share of their number."""
         found = super().finish(shared, reading, snapshots, part, parts)
         if snapshots is None:
@@ -139,14 +130,7 @@ class RunAverages(Averages):
                 members[:, mine] += factor * (of_each * sums[:, mine] - members[:, mine])
         return np.array([taken / parts])
 
-    def choose(
-        self,
-        shared: Arrays,
-        found: npt.NDArray[np.float64],
-        first: bool,
-        sample: Sample,
-        threads: int,
-    ) -> None:
+    def choose(self, shared: Arrays, found: Doubles, first: bool, sample: Sample) -> None:
         """Nothing is left to choose; counts the snapshots of the epoch."""
         shared["taken"][0] += round(float(found[0]))
 
@@ -163,12 +147,3 @@ class RunAverages(Averages):
     def word(self, shared: Arrays) -> str:
         """Which weights are taken, as a word for the trace."""
         return "run mean"
-
-
-def _best(points: list[Point], default: int, sample: Sample, doubt: float) -> int:
-    """The default, unless another is better beyond doubt on a few rows."""
-    present = points[default]
-    gains = [
-        0.0 if point is present else sample.sure_gain(present, point, doubt) for point in points
-    ]
-    return int(np.argmax(gains))

@@ -16,6 +16,7 @@ from hogwild.kernels import blocks as kernels
 from hogwild.kernels.order import permute
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.seeds import seed_of
+from hogwild.threads import share_of
 
 BANDS = 8
 CACHE = 640 << 10  # bytes of rows in a block: a bit more than half of a core's L2 cache
@@ -142,7 +143,8 @@ class Sorting:
     def count(self, chunk: int, shared: Arrays) -> None:
         """Counts a chunk's ratings in each block."""
         counts = self._counts(shared)[chunk]
-        kernels.count(self._whose, *self._range(chunk), self._grid.columns, counts)
+        chosen = share_of(self.size, self.chunks, chunk)
+        kernels.count(self._whose, *chosen, self._grid.columns, counts)
 
     def begin(self, shared: Arrays) -> None:
         """Turns counts into places: where each block begins, and each chunk's ratings in it."""
@@ -154,18 +156,14 @@ class Sorting:
     def sort(self, chunk: int, shared: Arrays) -> None:
         """Writes a chunk's ratings into their blocks."""
         counts, ratings = self._counts(shared)[chunk], shared[f"{self._prefix}_ratings"]
-        chosen = *self._range(chunk), self._grid.columns
+        chosen = *share_of(self.size, self.chunks, chunk), self._grid.columns
         views = ratings.view(np.uint16), ratings.view(np.float32)
         kernels.sort(self._whose, self._values, *chosen, counts, views)
 
     def mix(self, band: int, shared: Arrays) -> None:
         """Shuffles the ratings within each block of a band of users."""
-        each = self._grid.blocks // BANDS
         ratings, starts = (shared[f"{self._prefix}_{name}"] for name in ("ratings", "starts"))
-        kernels.mix(ratings, starts, band * each, (band + 1) * each, self._seed)
-
-    def _range(self, chunk: int) -> tuple[int, int]:
-        return self.size * chunk // self.chunks, self.size * (chunk + 1) // self.chunks
+        kernels.mix(ratings, starts, *share_of(self._grid.blocks, BANDS, band), self._seed)
 
     def _counts(self, shared: Arrays) -> npt.NDArray[np.uint64]:
         """A row for each chunk, a column for each block."""

@@ -20,8 +20,8 @@ from hogwild.errors import DataError
 from hogwild.kernels import blocks as sorting_kernels
 from hogwild.kernels import factors as kernels
 from hogwild.kernels.compile import Kernel, ready
-from hogwild.learn import losses
 from hogwild.learn.blocks import BANDS, Grid, Side, Sorting
+from hogwild.learn.losses import FACTOR_LOSSES
 from hogwild.learn.problem import Arrays, BlockPair, BlockProblem, Shown, Sums
 from hogwild.learn.scale import Scale
 from hogwild.learn.schedules import EPOCH_SCHEDULES
@@ -67,7 +67,6 @@ class FactorProblem(BlockProblem):
             raise DataError(f"{self.name} has no ratings to learn from")
         self._ratings = sets[TRAIN]
         self.units = self.work = len(self._ratings)
-        self._loss = losses.factor_code(config.loss_name)
         values = {data: _targets(some, config.loss_name) for data, some in sets.items()}
         self._scale = Scale.of(values[TRAIN], config)
         ratings_a_row = self.units / math.sqrt(ratings.shape[0] * ratings.shape[1])
@@ -94,11 +93,11 @@ class FactorProblem(BlockProblem):
     @property
     def _learner(self) -> Kernel:
         bounded = self.config.l1 > 0 or self._nonnegative
-        return kernels.learner(self._width, self._loss, self.config.weighted, bounded)
+        return kernels.learner(self._width, self.config.loss_name, self.config.weighted, bounded)
 
     @property
     def _evaluator(self) -> Kernel:
-        return kernels.evaluator(self._width, self._loss)
+        return kernels.evaluator(self._width, self.config.loss_name)
 
     @property
     def _nonnegative(self) -> bool:
@@ -107,7 +106,7 @@ class FactorProblem(BlockProblem):
     def _first_loss(self, values: npt.NDArray[np.float32]) -> float:
         """The mean loss, about, without factors or with the first ones."""
         some = values[:: max(1, len(values) // TRIED)].astype(np.float64).tolist()
-        value = losses.FACTOR_LOSSES[self.config.loss_name].value
+        value = FACTOR_LOSSES[self.config.loss_name].value
         if self.config.loss_name == "kl":  # a score of 0 is not allowed
             scores = [self._scale.average or 1.0]
         else:
@@ -286,7 +285,7 @@ class FactorProblem(BlockProblem):
     def _sides(self) -> tuple[Side, Side]:
         return self._grid.users, self._grid.items
 
-    def find_rate(self, threads: int = 1) -> float:
+    def find_rate(self) -> float:
         """A first rate, from the size of the values."""
         return self._scale.rate
 

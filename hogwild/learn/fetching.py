@@ -1,29 +1,20 @@
-"""How far ahead rows are fetched into the cache: measured once for each machine and size of data.
+"""How far ahead rows are fetched into the cache: measured once for each size of data.
 
 Fetching far ahead makes a random order cheap where the data lies in memory. Where it lies in a
 cache, fetching can cost a fifth of the time on one machine and gain a tenth on another. So a few
-distances are tried for some milliseconds, and the best is kept beside the compiled kernels, by the
-processor's name. The choice never changes a result.
+distances are tried for some milliseconds, and the best is kept in this process. The choice never
+changes a result.
 """
 
-import json
 import math
-import secrets
-import time
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
-
-from hogwild.kernels.compile import cache_folder
-from hogwild.machine import cpu_name
 
 DISTANCES = (320, 0, 160, 640)  # in non-zeros; the first where nothing is measured
 ROUNDS = 8  # in which all distances are tried in turn
 PROBED = 150_000  # non-zeros that are visited in a try
 SMALLEST = 1 << 20  # bytes; smaller data lies in a core's own cache and is not fetched
-FILE = "fetch-distances.json"
 
-_known: dict[str, int] = {}  # by size, in this process
+_known: dict[int, int] = {}  # by size, as a power of 4
 
 
 def distance(data_bytes: int, seconds_with: Callable[[int], float]) -> int:
@@ -35,29 +26,10 @@ def distance(data_bytes: int, seconds_with: Callable[[int], float]) -> int:
     """
     if data_bytes < SMALLEST:
         return 0
-    size = f"{4 ** round(math.log(data_bytes / SMALLEST, 4))} MiB"
-    if size not in _known:
-        _known.update(chosen().get(cpu_name(), {}))
+    size = round(math.log(data_bytes / SMALLEST, 4))
     if size not in _known:
         _known[size] = _measured(seconds_with)
-        _keep()
     return _known[size]
-
-
-def chosen() -> dict[str, dict[str, int]]:
-    """What was measured so far: distances by the size of the data, by processor."""
-    path = _path()
-    if path is None:
-        return {}
-    with suppress(
-        OSError, ValueError, AttributeError
-    ):  # a damaged file counts as none, and is written again
-        found = json.loads(path.read_text())
-        return {
-            str(cpu): {str(size): int(ahead) for size, ahead in by_size.items()}
-            for cpu, by_size in found.items()
-        }
-    return {}
 
 
 def _measured(seconds_with: Callable[[int], float]) -> int:
@@ -67,28 +39,3 @@ def _measured(seconds_with: Callable[[int], float]) -> int:
         for ahead in DISTANCES:
             least[ahead] = min(least[ahead], seconds_with(ahead))
     return min(least, key=lambda ahead: least[ahead])
-
-
-def _path() -> Path | None:
-    folder = cache_folder()
-    return None if folder is None else folder / FILE
-
-
-def _keep() -> None:
-    path = _path()
-    if path is None:
-        return
-    found = chosen() | {cpu_name(): dict(_known)}
-    beside = path.with_suffix(f".{secrets.token_hex(4)}")
-    try:
-        beside.write_text(json.dumps(found, indent=1, sort_keys=True))
-        beside.replace(path)
-    except OSError:
-        beside.unlink(missing_ok=True)
-
-
-def timed(call: Callable[[], object]) -> float:
-    """Seconds that a call takes."""
-    began = time.perf_counter()
-    call()
-    return time.perf_counter() - began

@@ -14,7 +14,7 @@ from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import NO_FETCHING, Clock, RowView, Span, Stored, task_of, view
 from hogwild.learn.losses import LOSSES
 from hogwild.learn.penalties import Penalty
-from hogwild.learn.problem import Now
+from hogwild.learn.problem import Doubles, Now
 from hogwild.learn.sample import Sample
 from hogwild.learn.solver import Outcome, Solver
 from hogwild.learn.trials import Room, first_rate, power_of_two
@@ -38,7 +38,7 @@ class Ftrl(Solver):
 
     @property
     def step(self) -> Step:
-        return ftrl(self._config.loss_name, self._traits.data.weighted)
+        return ftrl(self._config.loss_name, self._data.weighted)
 
     def outcome(self, columns: int, nonzeros: float) -> "Reading":
         """Weights are computed from sums."""
@@ -46,17 +46,16 @@ class Ftrl(Solver):
 
     def plan(self, since: float, eta0: float) -> Plan:
         penalty = Penalty.of(self._config.as_dict())
-        intercept = math.sqrt(self._traits.intercept_share)
+        intercept = math.sqrt(self._intercept_share)
         growth = SHARED * self._gradient**2
-        given = eta0, self._gradient, *penalty, since, growth, intercept, self._traits.parameter
-        plan: Plan = view(Plan, *given)
-        return plan
+        given = eta0, self._gradient, *penalty, since, growth, intercept, self._config.loss_value
+        return view(Plan, *given)
 
     @cached_property
     def _slope(self) -> float:
         """The typical size of the slope of a row's loss at zero weights."""
-        targets, parameter = self._traits.data.view.targets, self._traits.parameter
-        per_row = 1 + self._traits.data.weighted
+        targets, parameter = self._data.view.targets, self._config.loss_value
+        per_row = 1 + self._data.weighted
         some = _some(targets[::per_row])
         slopes = [LOSSES[self._config.loss_name].slope(0.0, float(t), parameter) for t in some]
         return float(np.sqrt(np.mean(np.square(slopes)))) or 1.0
@@ -64,7 +63,7 @@ class Ftrl(Solver):
     @cached_property
     def _gradient(self) -> float:
         """The typical size of a derivative at zero weights."""
-        values = _some(self._traits.data.view.values).astype(np.float64)
+        values = _some(self._data.view.values).astype(np.float64)
         return self._slope * float(np.sqrt(np.mean(values**2))) if values.any() else 1.0
 
     def rate(self, done: int, eta0: float) -> float:
@@ -77,21 +76,21 @@ class Ftrl(Solver):
 
     def start(self, stored: npt.NDArray[np.float32]) -> None:
         """Writes how rare each column is."""
-        _note_rareness(self._traits.data.view, len(self._traits.data), stored)
+        _note_rareness(self._data.view, len(self._data), stored)
 
     def steady_steps(self, done: int, eta0: float) -> int:
         """A whole epoch: what a row adds does not depend on the step."""
-        return len(self._traits.data)
+        return len(self._data)
 
     def kernels(self) -> list[Kernel]:
         return [shared_loop(self.step)]
 
-    def find_rate(self, sample: Sample, threads: int) -> float:
+    def find_rate(self, sample: Sample) -> float:
         """A first rate, from the size of weights that change scores by a typical amount."""
         length = math.sqrt(sample.mean_square)
         wanted = self._slope / LOSSES[self._config.loss_name].curvature
         guess = power_of_two(wanted / length if length else 0.0)
-        return first_rate(sample, self._try_out, guess, threads, self._traits.heads, on_all=True)
+        return first_rate(sample, self._try_out, guess, sample.threads, self._heads, on_all=True)
 
     def _try_out(
         self, rows: RowView, order: npt.NDArray[np.uint32], rate: float, room: Room
@@ -100,9 +99,9 @@ class Ftrl(Solver):
         size = len(order)  # all rows
         _note_rareness(rows, size, sums)
         bias, plan = np.zeros(WIDTH, np.float32), self.plan(0.0, rate)
-        stored = view(Stored, sums, sums, bias, bias, sums[:0])
-        heads = self._traits.heads
-        shape, own = heads.shape(self._traits.data.weighted), heads.scratch(WIDTH)
+        stored = view(Stored, sums, sums, bias, bias)
+        heads = self._heads
+        shape, own = heads.shape(self._data.weighted), heads.scratch(WIDTH)
         task = task_of(rows, order, own, shape, plan, NO_FETCHING)
         shared_loop(self.step)(task, view(Span, 0, size), stored, view(Clock, 0, 1), NO_SNAPSHOTS)
         finish(sums, self.plan(size, rate), view(Span, 0, len(weights)), weights)
@@ -133,7 +132,7 @@ class Reading(Outcome):
 
     def finish(
         self, shared: Arrays, reading: Any, snapshots: tuple[int, int] | None, part: int, parts: int
-    ) -> npt.NDArray[np.float64]:
+    ) -> Doubles:
         """Computes a share of the weights from what is stored."""
         span = view(Span, *share_of(self._size, parts, part))
         finish(shared["stored"], reading, span, shared["weights"])

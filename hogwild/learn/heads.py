@@ -83,8 +83,7 @@ class Heads:
             lanes = groups[0] * LINE, min(groups[1] * LINE, self.count)
             width = LINE * (groups[1] - groups[0])
         words = -(-self.known // int(WORD)) if self.kind == LABELS else 1  # without the weight
-        shape: Shape = view(Shape, width, *lanes, words + weighted)
-        return shape
+        return view(Shape, width, *lanes, words + weighted)
 
     def scratch(self, width: int | None = None) -> Own:
         """Scratch for one worker whose step stores `width` numbers for a column."""
@@ -92,8 +91,7 @@ class Heads:
         scores, signs = zeros_on_a_line(width), zeros_on_a_line(width)
         signs[: self.count] = -1
         arrays = scores, np.zeros(width + 1), np.zeros(width, np.float32), signs
-        own: Own = view(Own, *arrays)
-        return own
+        return view(Own, *arrays)
 
     def kernels(self, weighted: bool) -> list[Kernel]:
         """The evaluator, and the kernel that compares weights."""

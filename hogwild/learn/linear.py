@@ -4,17 +4,18 @@ The intercept is not penalized. It learns like a column that holds a typical val
 """
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import cycle
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.config import VOTE, Config
-from hogwild.data.components import parts_apart
+from hogwild.config import ADAPTIVE, VOTE, Config
 from hogwild.data.rows import Labels, Rows
-from hogwild.data.statistics import Frequency, frequency, largest_columns, sharing
+from hogwild.data.statistics import largest_columns
 from hogwild.errors import DataError, OptionError
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.evaluate import absolute_sum, scores, squared_norm
@@ -23,14 +24,15 @@ from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
 from hogwild.kernels.views import Clock, Fetching, Span, Stored, Task, task_of, view
 from hogwild.learn import column_sizes, fetching, progress
+from hogwild.learn.ftrl import Ftrl
 from hogwild.learn.heads import heads_of, zeros_on_a_line
 from hogwild.learn.losses import LOSSES, SIGNS
 from hogwild.learn.penalties import Penalty
-from hogwild.learn.problem import Arrays, Now, RowProblem, Share, Shown, Sums
-from hogwild.learn.sample import FEW_COLUMNS, Options, Sample
+from hogwild.learn.problem import Arrays, Doubles, Now, RowProblem, Share, Shown, Sums
+from hogwild.learn.sample import FEW_COLUMNS, Sample
 from hogwild.learn.sets import Set, class_weights, hold_out, row_weights
-from hogwild.learn.solver import Traits
-from hogwild.learn.solvers import solver_for
+from hogwild.learn.sgd import Sgd
+from hogwild.learn.solver import Solver
 from hogwild.learn.targets import target_for
 from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
 from hogwild.machine import usable_cores
@@ -52,6 +54,7 @@ LENGTHS, MOST_ROWS, MOST_LINES = 1_000, 0.85, 16
 NEAR_NONZEROS = 64
 CACHED, CACHED_BY_ONE = 1 << 21, 1 << 18
 CACHED_OF_MANY = 1 << 23  # the same of several heads: whole cache lines of each column
+SOLVERS: dict[str, type[Solver]] = {ADAPTIVE: Ftrl}  # all other schedules are those of Sgd
 TINY = 1e-12  # a rate, where a loop is only timed
 
 
@@ -60,7 +63,7 @@ class LinearProblem(RowProblem):
 
     work_name = "nonzeros"
     unit_name = "rows"
-    ours_alone = ("_given", "_sample", "_start", "notes")
+    ours_alone = ("_given", "sample", "_start", "notes")
 
     def __init__(
         self,
@@ -93,7 +96,6 @@ class LinearProblem(RowProblem):
         self.seed = config.seed
         self.notes: list[str] = []
         self._given = rows
-        self._sample: Sample | None = None
         by_label = self._class_weights = class_weights(config, rows, self.target)
         factors = row_weights(by_label, rows, self.target)
         self._sets = {"train": Set.of(rows, self.target, factors)}
@@ -120,8 +122,14 @@ class LinearProblem(RowProblem):
         self._start: Arrays = {}  # what training goes on from, if anything
         self._at_zero = self._objective_at_zero()
         self.intercept_share = _intercept_share(rows) if config.intercept else 0.0
-        traits = Traits(self.heads, self._sets["train"], self._parameter, self.intercept_share)
-        self._solver = solver_for(config, traits)
+        given = self.heads, self._sets["train"], self.intercept_share
+        # With l1 it is Ftrl, as steps along a gradient make no zeros
+        self._solver = SOLVERS.get(str(config.schedule), Sgd)(config, *given)
+        if self._solver.step.width and self.heads.count > 1:
+            raise OptionError(
+                f"{'l1' if config.zeroes else 'schedule'}: it needs one score a row, of two "
+                "classes or of numbers; leave it out, or train one class against the rest"
+            )
         self.width = self._solver.step.width or self.heads.width
         self._outcome = self._solver.outcome(self.columns, self.effort)
         self.snapshots, self.averages_run = self._outcome.snapshots, self._outcome.over_run
@@ -189,11 +197,6 @@ class LinearProblem(RowProblem):
                 "are quantities, use the task regression"
             )
 
-    def sharing(self) -> tuple[bool, str]:
-        """Whether several workers gain by writing to one array of weights, and why."""
-        found = sharing(self._given)
-        return found.pays, found.reason
-
     @property
     def effort(self) -> float:
         """The work of an epoch, in what takes as long as a non-zero does with plain descent."""
@@ -201,9 +204,7 @@ class LinearProblem(RowProblem):
 
     def shared(self) -> dict[str, tuple[int, Any]]:
         """The arrays that all workers share."""
-        stored = {"stored": (self.size, np.float32)}
-        state = {"row_state": (self.units * self.step.state, np.float32)}
-        return stored | state | self._outcome.shared()
+        return {"stored": (self.size, np.float32)} | self._outcome.shared()
 
     def kernels(self) -> list[Kernel]:
         """All that training will call besides the loops."""
@@ -259,7 +260,7 @@ class LinearProblem(RowProblem):
 
     def finish(
         self, shared: Arrays, now: Now, snapshots: tuple[int, int] | None, part: int, parts: int
-    ) -> npt.NDArray[np.float64]:
+    ) -> Doubles:
         """Makes a share of the weights whole, and means of sums over snapshots."""
         return self._outcome.finish(shared, self._solver.reading(now), snapshots, part, parts)
 
@@ -268,11 +269,9 @@ class LinearProblem(RowProblem):
         """Whether `finish` is so much work that the workers share it."""
         return self.size > MANY_WEIGHTS
 
-    def choose(
-        self, shared: Arrays, found: npt.NDArray[np.float64], first: bool, threads: int
-    ) -> None:
+    def choose(self, shared: Arrays, found: Doubles, first: bool) -> None:
         """Chooses what to take: the weights, or a mean of them."""
-        self._outcome.choose(shared, found, first, self.sample(threads), threads)
+        self._outcome.choose(shared, found, first, self.sample)
 
     def learned(self, shared: Arrays) -> Arrays:
         """The weights, with the intercept behind them, that training came to; views.
@@ -373,22 +372,19 @@ class LinearProblem(RowProblem):
             return HeadsModel(by_column[:-1].T, by_column[-1], *given, parameter=self._parameter)
         return LinearModel(weights[:-1], float(weights[-1]), *given, parameter=self._parameter)
 
-    def sample(self, threads: int = 1) -> Sample:
+    @cached_property
+    def sample(self) -> Sample:
         """A few of the rows, always the same ones; they are copied when first asked for."""
-        if self._sample is None:
-            given = self.heads, self._parameter, self._penalty, self._weighted, self.seed
-            targets = self._sets["train"].view.targets
-            self._sample = Sample(self._given, targets, Options(*given), threads)
-        return self._sample
+        return Sample(self._given, self._sets["train"], self.heads, self.config, self.threads)
 
     def prepare(self) -> None:
         """Compiles what training will call, and finds how far ahead rows are fetched."""
         super().prepare()
         self._distance  # noqa: B018
 
-    def find_rate(self, threads: int = 1) -> float:
+    def find_rate(self) -> float:
         """A first rate: the best of some, tried on a few rows."""
-        return self._solver.find_rate(self.sample(threads), threads)
+        return self._solver.find_rate(self.sample)
 
     # What the workers ask
 
@@ -416,8 +412,7 @@ class LinearProblem(RowProblem):
     def _rows_ahead(self, nonzeros: int, near: int = 0) -> Fetching:
         least, most = AHEAD
         ahead = int(min(most, max(least, nonzeros / self._mean_length))) if nonzeros else 0
-        made: Fetching = view(Fetching, ahead, self._lines, near)
-        return made
+        return view(Fetching, ahead, self._lines, near)
 
     @cached_property
     def _distance(self) -> int:
@@ -427,44 +422,31 @@ class LinearProblem(RowProblem):
         ):  # the rows are the least of it; and what is measured is kept for all
             return fetching.DISTANCES[0]
         rows, weights = self._sets["train"].view, np.zeros(self.size, np.float32)
-        order = np.empty(self.units, np.uint32)
-        pieces: Iterator[npt.NDArray[np.uint32]] = iter(())
         bias = np.zeros(self.width, np.float32)
-        stored = view(Stored, weights, weights, bias, bias, weights)
+        stored = view(Stored, weights, weights, bias, bias)
         shape, plan = self.heads.shape(self._weighted), self._solver.plan(0.0, TINY)
         size = min(self.units, max(1, int(fetching.PROBED / self._mean_length)))
 
+        def pieces() -> Iterator[npt.NDArray[np.uint32]]:
+            order = np.empty(self.units, np.uint32)
+            self.shuffle(order, 0, self.seed)
+            yield from cycle(order[k : k + size] for k in range(0, self.units - size + 1, size))
+
+        visited = pieces()
+
         def seconds_with(nonzeros: int) -> float:
-            nonlocal pieces
-            piece = next(pieces, None)
-            if piece is None:
-                self.shuffle(order, 0, self.seed)
-                places = range(0, self.units - size + 1, size)  # all are of the same size
-                pieces = iter([order[k : k + size] for k in places])
-                piece = next(pieces)
             ahead = self._rows_ahead(nonzeros)
-            task = task_of(rows, piece, self.heads.scratch(self.width), shape, plan, ahead)
-            loop, span = shared_loop(self.step), view(Span, 0, len(piece))
-            return fetching.timed(lambda: loop(task, span, stored, view(Clock, 0, 1), NO_SNAPSHOTS))
+            task = task_of(rows, next(visited), self.heads.scratch(self.width), shape, plan, ahead)
+            loop, span = shared_loop(self.step), view(Span, 0, size)
+            began = time.perf_counter()
+            loop(task, span, stored, view(Clock, 0, 1), NO_SNAPSHOTS)
+            return time.perf_counter() - began
 
         return fetching.distance(self._given.nbytes, seconds_with)
 
     def steady_steps(self, done: int, eta0: float) -> int:
         """Steps in which the schedule changes little."""
         return self._solver.steady_steps(done, eta0)
-
-    def shuffle(self, order: npt.NDArray[np.uint32], first: int, seed: int) -> None:
-        """Fills `order` with the rows from `first` on, in a random order."""
-        shuffle(order, first, np.uint64(seed))
-
-    def divide(self, parts: int) -> None:
-        """Finds so many parts of the rows that share no column, or refuses to."""
-        self.separate = parts_apart(self._given, parts)
-
-    @cached_property
-    def frequency(self) -> Frequency:
-        """The columns that some rows hold, the most frequent first."""
-        return frequency(self._given)
 
     def add_snapshot(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
         """Adds the weights, or those of some heads, made whole, to a sum; the first begins it."""
@@ -474,7 +456,7 @@ class LinearProblem(RowProblem):
         """In how many parts rows are evaluated."""
         return -(-len(self._sets[data]) // self.chunk)
 
-    def evaluate(self, shared: Arrays, data: str, part: int) -> npt.NDArray[np.float64]:
+    def evaluate(self, shared: Arrays, data: str, part: int) -> Doubles:
         """The sums over some rows of the losses and of the two errors of the kind of target."""
         weights, rows = self.learned(shared)["weights"], self._sets[data]
         span = view(Span, part * self.chunk, min((part + 1) * self.chunk, len(rows)))

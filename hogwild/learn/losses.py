@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.kernels.compile import always_inline, inline, one_of
+from hogwild.kernels.compile import always_inline, inline
 from hogwild.kernels.exponential import exp, log1p
 
 Scalar = Callable[[float, float, float], float]
@@ -35,12 +35,10 @@ SIGNS, NUMBERS, COUNTS, CLASSES, LABELS = "signs", "numbers", "counts", "classes
 
 @dataclass(frozen=True)
 class Parameter:
-    """The parameter of a loss: the option that sets it, its default and its range."""
+    """The parameter of a loss: the option that sets it, and its default."""
 
     option: str
     default: float
-    above: float
-    below: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -79,11 +77,6 @@ class Loss:
         for function in (self.value, self.slope, self.after, self.add, *(self.for_many or ())):
             if function is not None:
                 inline(function)
-
-    @property
-    def default(self) -> float:
-        """The default of the parameter; 0 where there is none."""
-        return self.parameter.default if self.parameter else 0.0
 
     @property
     def of_heads(self) -> tuple[Scalar, Scalar]:
@@ -239,14 +232,14 @@ LOSSES: dict[str, Loss] = {
         huber,
         lambda score, target, epsilon: max(-epsilon, min(epsilon, score - target)),
         (NUMBERS, COUNTS),
-        parameter=Parameter("epsilon", 0.1, 0.0),
+        parameter=Parameter("epsilon", 0.1),
     ),
     "epsilon_insensitive": Loss(
         "max(0, |d| - epsilon)",
         lambda score, target, epsilon: max(0.0, abs(score - target) - epsilon),
         epsilon_insensitive_slope,
         (NUMBERS, COUNTS),
-        parameter=Parameter("epsilon", 0.1, 0.0),
+        parameter=Parameter("epsilon", 0.1),
     ),
     "quantile": Loss(
         "quantile * max(0, -d) + (1 - quantile) * max(0, d)",
@@ -254,7 +247,7 @@ LOSSES: dict[str, Loss] = {
         lambda score, target, q: 1.0 - q if score > target else -q if score < target else 0.0,
         (NUMBERS, COUNTS),
         curvature=0.5,
-        parameter=Parameter("quantile", 0.5, 0.0, 1.0),
+        parameter=Parameter("quantile", 0.5),
     ),
     "poisson": Loss(
         "exp(score) - target * score, straight above a score of 30",
@@ -305,20 +298,10 @@ def names_for(kind: str) -> list[str]:
     return [name for name, loss in LOSSES.items() if kind in loss.kinds]
 
 
-def factor_code(name: str) -> int:
-    """The number of a loss in the kernels of factorization."""
-    return list(FACTOR_LOSSES).index(name)
-
-
-LOGISTIC = factor_code("logistic")
-factor_value_of = one_of([loss.value for loss in FACTOR_LOSSES.values()])
-factor_slope_of = one_of([loss.slope for loss in FACTOR_LOSSES.values()])
-
-
 @always_inline
-def rating_error(loss: Any, score: Any, value: Any) -> Any:
+def rating_error(is_logistic: Any, score: Any, value: Any) -> Any:
     """The error of a predicted rating; with the logistic loss, that of the probability of a 1."""
     expected, given = np.float64(score), np.float64(value)
-    if loss == LOGISTIC:
+    if is_logistic:
         return 1.0 / (1.0 + np.exp(-expected)) - 0.5 * (given + 1.0)
     return expected - given

@@ -24,12 +24,12 @@ class Penalty(NamedTuple):
         """The penalty of weights, given without the intercept, which is not penalized."""
         total = 0.0
         if self.l2:
-            total += self.of_squares(float(squared_norm(weights)))
+            total += float(self.of_squares(squared_norm(weights)))
         if self.l1:
             total += self.l1 * float(absolute_sum(weights))
         return total
 
-    def of_squares(self, total: float) -> float:
+    def of_squares(self, total: Any) -> Any:
         """The part for l2, given the sum of the squares of the weights."""
         return 0.5 * self.l2 * total
 

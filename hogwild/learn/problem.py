@@ -7,19 +7,24 @@ or blocks of examples (`BlockProblem`).
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.data.statistics import Frequency
+from hogwild.data.components import parts_apart
+from hogwild.data.rows import Rows
+from hogwild.data.statistics import Frequency, frequency, sharing
 from hogwild.kernels.compile import Kernel, ready
+from hogwild.kernels.order import shuffle
 from hogwild.kernels.views import Task
 from hogwild.steps.step import Step
 
 Arrays = dict[str, npt.NDArray[Any]]
 Order = npt.NDArray[np.uint32]
-Sums = dict[str, npt.NDArray[np.float64]]
+Doubles = npt.NDArray[np.float64]
+Sums = dict[str, Doubles]
 BlockPair = tuple[int, int]  # a band of users, and one of items
 
 
@@ -67,6 +72,7 @@ class Problem(ABC):
     averages_run = False  # whether what is taken is a mean over all epochs
     judge: str | None = None  # the number of the trace that decides which epoch is best, if any
     most_workers = 1024  # at the same time
+    threads = 1  # of this process, that may be used where workers are idle
     ours_alone: tuple[str, ...] = ()  # attributes that workers do not need
 
     def __getstate__(self) -> dict[str, Any]:
@@ -123,8 +129,8 @@ class Problem(ABC):
         """Does one of `parts` parts of a stage of the preparation."""
 
     @abstractmethod
-    def find_rate(self, threads: int = 1) -> float:
-        """A first rate; the search may use several threads."""
+    def find_rate(self) -> float:
+        """A first rate; the search may use `threads`."""
 
     @abstractmethod
     def rate(self, done: int, eta0: float) -> float:
@@ -140,17 +146,15 @@ class Problem(ABC):
 
     def finish(
         self, shared: Arrays, now: Now, snapshots: tuple[int, int] | None, part: int, parts: int
-    ) -> npt.NDArray[np.float64]:
+    ) -> Doubles:
         """Multiplies a share of the stored weights by their scale, and divides sums over snapshots.
 
         `snapshots`: the numbers of early and of late snapshots. Results are added up for `choose`.
         """
         return np.zeros(0)
 
-    def choose(
-        self, shared: Arrays, found: npt.NDArray[np.float64], first: bool, threads: int
-    ) -> None:
-        """Chooses the weights or a mean of them, with `threads` threads."""
+    def choose(self, shared: Arrays, found: Doubles, first: bool) -> None:
+        """Chooses the weights or a mean of them, with `threads`."""
 
     @abstractmethod
     def learned(self, shared: Arrays) -> Arrays:
@@ -221,7 +225,7 @@ class Problem(ABC):
         """The number of parts that a set is evaluated in, whatever the number of workers."""
 
     @abstractmethod
-    def evaluate(self, shared: Arrays, data: str, part: int) -> npt.NDArray[np.float64]:
+    def evaluate(self, shared: Arrays, data: str, part: int) -> Doubles:
         """The sums over one part, for `measured`."""
 
     @property
@@ -238,9 +242,9 @@ class RowProblem(Problem):
     """A problem whose workers visit examples one by one, in a random order.
 
     Steps add to `shared["stored"]`: `width` numbers for each column, those of the intercept last.
-    `shared["row_state"]` has the numbers of each row.
     """
 
+    _given: Rows  # to learn from
     chunk: int  # units between two checks whether to stop
     columns: int  # without the intercept
     width: int  # numbers stored for a column
@@ -261,18 +265,23 @@ class RowProblem(Problem):
         """The number of stored numbers, including the intercept's."""
         return (self.columns + 1) * self.width
 
-    @property
-    @abstractmethod
+    @cached_property
     def frequency(self) -> Frequency:
         """The columns of a sample of rows, the most frequent first."""
+        return frequency(self._given)
 
-    @abstractmethod
     def sharing(self) -> tuple[bool, str]:
         """Whether several workers on one array of weights are faster than one, and why."""
+        found = sharing(self._given)
+        return found.pays, found.reason
 
-    @abstractmethod
     def divide(self, parts: int) -> None:
         """Divides the rows into parts without common columns, or raises an error."""
+        self.separate = parts_apart(self._given, parts)
+
+    def shuffle(self, order: Order, first: int, seed: int) -> None:
+        """Fills `order` with the units from `first` on, in a random order."""
+        shuffle(order, first, np.uint64(seed))
 
     @abstractmethod
     def plan(self, share: Share) -> Any:
@@ -286,10 +295,6 @@ class RowProblem(Problem):
 
         `writers` workers write to the weights; `groups`: the first and last group to learn.
         """
-
-    @abstractmethod
-    def shuffle(self, order: Order, first: int, seed: int) -> None:
-        """Fills `order` with the units from `first` on, in a random order."""
 
     def add_snapshot(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
         """Adds the weights, or those of some heads, made whole, to a sum; the first begins it."""

@@ -3,17 +3,19 @@
 import math
 from collections.abc import Sequence
 from functools import cached_property, partial
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.config import Config
 from hogwild.data.rows import Rows
 from hogwild.kernels import rows as row_kernels
 from hogwild.kernels.evaluate import squared_norm
 from hogwild.kernels.views import RowView, Span, view
 from hogwild.learn.heads import Heads, zeros_on_a_line
 from hogwild.learn.penalties import Penalty
+from hogwild.learn.problem import Doubles
+from hogwild.learn.sets import Set
 from hogwild.threads import in_shares, side_by_side
 
 NONZEROS = 1_000_000  # about, in the sample
@@ -24,25 +26,6 @@ DOUBT = 2.0  # standard errors that a gain on the sample must be to be believed
 FEW_COLUMNS = 1 << 17  # with more, the sample is renumbered to its own columns
 
 
-class Options(NamedTuple):
-    """What a sample must know of the objective."""
-
-    heads: Heads
-    parameter: float
-    penalty: Penalty
-    weighted: bool
-    seed: int
-
-
-class Point(NamedTuple):
-    """What is known of some weights and an intercept: losses of rows, and the weights' length."""
-
-    losses: npt.NDArray[np.float64]
-    squared_norm: float
-
-
-# Weights with the intercept behind them, and the squared length of the weights
-Candidate = tuple[npt.NDArray[np.float32], float]
 Arrays = Sequence[npt.NDArray[np.float32]]
 
 
@@ -53,40 +36,57 @@ class Sample:
         rows: the rows with their targets; their columns may be numbered anew.
         size: how many rows there are.
         columns: how many columns.
+        threads: how many look at the rows side by side.
     """
 
     def __init__(
-        self, rows: Rows, targets: npt.NDArray[np.float32], options: Options, threads: int = 1
+        self, rows: Rows, data: Set, heads: Heads, config: Config, threads: int = 1
     ) -> None:
         size = len(rows)
         mean_length = max(1.0, rows.nonzeros / size)
-        self._heads = options.heads
-        most = max(16, int(NONZEROS / mean_length / options.heads.effort**0.5))
-        picker = np.random.default_rng(options.seed)
+        self.threads = threads
+        self._heads = heads
+        self._weighted = data.weighted
+        self._parameter, self._penalty = config.loss_value, Penalty.of(config.as_dict())
+        most = max(16, int(NONZEROS / mean_length / heads.effort**0.5))
+        picker = np.random.default_rng(config.seed)
         chosen = picker.choice(size, min(size, most), replace=False)
         indptr, indices, values = rows.gather(chosen.astype(np.uint64), threads)
-        self._options = options
         self.columns = rows.columns
         self._used = np.empty(0, np.uint32)  # where the sample is renumbered, its columns
-        if rows.columns * options.heads.width > FEW_COLUMNS:
+        if rows.columns * heads.width > FEW_COLUMNS:
             used = _renumbered(indices, rows.columns)
             self.columns = max(1, len(used))
             self._used = np.append(used, np.uint32(rows.columns))  # and the intercept
-        taken = targets.reshape(size, -1)[chosen].ravel()
-        self.rows: RowView = view(RowView, indptr[:-1], indptr[1:], indices, values, taken)
+        taken = data.view.targets.reshape(size, -1)[chosen].ravel()
+        self.rows = view(RowView, indptr[:-1], indptr[1:], indices, values, taken)
         self.size = len(chosen)
-        share = int(COMPARED * options.heads.effort)
+        share = int(COMPARED * heads.effort)
         self._compared = min(self.size, max(LEAST_COMPARED, size // share))
 
-    def points(self, candidates: Sequence[Candidate], threads: int) -> list[Point]:
-        """What is known of some weights; so many threads find it out side by side."""
-        weights = [some for some, _ in candidates]
+    def sure_gains(
+        self, candidates: Arrays, squares: Doubles, default: int, doubt: float = DOUBT
+    ) -> Doubles:
+        """By how much the objective is lower with some weights than with the default ones.
+
+        Less what may well be chance. `squares`: the squared lengths of the weights, without the
+        intercept, which stands behind them.
+        """
+        weights = list(candidates)
         if len(self._used):
-            weights = side_by_side((partial(self._taken, some) for some in weights), threads)
+            weights = side_by_side((partial(self._taken, some) for some in weights), self.threads)
         look = partial(self._losses, self._heads, weights)
-        losses_of_each = np.concatenate(in_shares(look, self._compared, threads), axis=1)
-        norms = [norm for _, norm in candidates]
-        return [Point(*point) for point in zip(losses_of_each, norms, strict=True)]
+        losses = np.concatenate(in_shares(look, self._compared, self.threads), axis=1)
+        with np.errstate(all="ignore"):  # where training diverges
+            gains = losses[default] - losses
+            chance = doubt * gains.std(axis=1) / math.sqrt(self._compared)
+            less = self._penalty.of_squares(squares[default] - squares)
+            sure: Doubles = gains.mean(axis=1) + less - chance
+        sure[~np.isfinite(sure)] = -math.inf
+        if not math.isfinite(squares[default]):
+            sure[np.isfinite(squares)] = math.inf
+        sure[default] = 0.0
+        return sure
 
     def _taken(self, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """The weights of the columns that the sample has."""
@@ -94,37 +94,22 @@ class Sample:
         taken = zeros_on_a_line(width * len(self._used)).reshape(-1, width)
         return np.take(weights.reshape(-1, width), self._used, axis=0, out=taken).reshape(-1)
 
-    def _losses(
-        self, heads: Heads, weights: Arrays, begin: int, end: int
-    ) -> npt.NDArray[np.float64]:
+    def _losses(self, heads: Heads, weights: Arrays, begin: int, end: int) -> Doubles:
         """The losses of some rows, a line for each of some weights."""
-        options, span = self._options, view(Span, begin, end)
-        return heads.losses(self.rows, options.weighted, span, weights, options.parameter)
-
-    def sure_gain(self, present: Point, other: Point, doubt: float = DOUBT) -> float:
-        """By how much the objective is lower at another point, less what may well be chance."""
-        with np.errstate(all="ignore"):  # where training diverges
-            gains = present.losses - other.losses
-            mean, chance = gains.mean(), doubt * gains.std() / math.sqrt(len(gains))
-        norms = present.squared_norm, other.squared_norm
-        if not math.isfinite(norms[0]) and math.isfinite(norms[1]):
-            return math.inf
-        gain = float(mean) + self._options.penalty.of_squares(norms[0] - norms[1]) - chance
-        return gain if math.isfinite(gain) else -math.inf
+        span = view(Span, begin, end)
+        return heads.losses(self.rows, self._weighted, span, weights, self._parameter)
 
     @cached_property
     def mean_square(self) -> float:
         """The mean squared length of a row."""
         return float(squared_norm(self.rows.values)) / self.size
 
-    def objectives(
-        self, heads: Heads, weights: Arrays, begin: int, end: int
-    ) -> npt.NDArray[np.float64]:
+    def objectives(self, heads: Heads, weights: Arrays, begin: int, end: int) -> Doubles:
         """The objective of some heads on some rows, for each of some weights."""
         found = self._losses(heads, weights, begin, end)
-        penalties = [self._options.penalty.value(some[: -heads.width]) for some in weights]
+        penalties = [self._penalty.value(some[: -heads.width]) for some in weights]
         with np.errstate(all="ignore"):  # where it diverges
-            objectives: npt.NDArray[np.float64] = found.mean(axis=1) + penalties
+            objectives: Doubles = found.mean(axis=1) + penalties
         return objectives
 
 

@@ -5,13 +5,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import NO_FETCHING, RowView, Stored, task_of, view
 from hogwild.learn.averages import Averages, RunAverages
 from hogwild.learn.problem import Now
 from hogwild.learn.sample import Sample
-from hogwild.learn.solver import Solver, Traits
+from hogwild.learn.solver import Solver
 from hogwild.learn.trials import Room, first_rate, power_of_two
 from hogwild.loops.trying import trial_loop
 from hogwild.steps.sgd import Plan
@@ -24,25 +23,19 @@ STEADY = 0.25  # share of the weights that the penalty may take until workers sy
 class Sgd(Solver):
     """Stochastic gradient descent: its step, and the numbers of each epoch."""
 
-    def __init__(self, config: Config, traits: Traits) -> None:
-        super().__init__(config, traits)
-        self._l2 = float(config.l2 or 0.0)
-
     @property
     def step(self) -> Step:
-        traits = self._traits
-        return traits.heads.step(str(self._config.schedule), traits.data.weighted)
+        return self._heads.step(str(self._config.schedule), self._data.weighted)
 
     def outcome(self, columns: int, nonzeros: float) -> Averages:
         """The last weights, or means of them."""
         config = self._config
         kind = RunAverages if config.is_perceptron and config.average else Averages
-        return kind(columns, self._traits.heads.width, nonzeros, config.average)
+        return kind(columns, self._heads.width, nonzeros, config.average)
 
     def plan(self, since: float, eta0: float) -> Any:
-        traits = self._traits
-        given = eta0, self._l2, since, traits.intercept_share, traits.parameter
-        return view(Plan, *given)
+        config = self._config
+        return view(Plan, eta0, config.l2, since, self._intercept_share, config.loss_value)
 
     def rate(self, done: int, eta0: float) -> float:
         return float(self.step.reach(self.plan(0.0, eta0), float(max(1, done))))
@@ -55,32 +48,32 @@ class Sgd(Solver):
 
     def steady_steps(self, done: int, eta0: float) -> int:
         """Steps in which the penalty takes no more than a share STEADY of the weights."""
-        units = len(self._traits.data)
-        taken = self._l2 * self.rate(done + 1, eta0)
+        units = len(self._data)
+        taken = float(self._config.l2 or 0.0) * self.rate(done + 1, eta0)
         return int(STEADY / taken) if taken > STEADY / units else units
 
     def kernels(self) -> list[Kernel]:
         return [trial_loop(self.step)]
 
-    def find_rate(self, sample: Sample, threads: int) -> float:
+    def find_rate(self, sample: Sample) -> float:
         """A first rate; the search starts at one over the mean squared length of a row."""
         square = sample.mean_square
         return first_rate(
             sample,
             self._try_out,
             power_of_two(1 / square if square else 0.0),
-            threads,
-            heads=self._traits.heads.few(),
+            sample.threads,
+            heads=self._heads.few(),
         )
 
     def _try_out(
         self, rows: RowView, order: npt.NDArray[np.uint32], rate: float, room: Room
     ) -> list[npt.NDArray[np.float32]]:
         """Learns a few heads from a few rows at a rate: the last weights, and a mean of them."""
-        heads, weighted = self._traits.heads.few(), self._traits.data.weighted
+        heads, weighted = self._heads.few(), self._data.weighted
         weights, mean = room.zeros(heads.width, heads.width)
         intercept = np.zeros(heads.width, np.float32)
-        stored = view(Stored, weights, weights, intercept, intercept, weights[:0])
+        stored = view(Stored, weights, weights, intercept, intercept)
         shape, plan = heads.shape(weighted), self.plan(0.0, rate)
         task = task_of(rows, order, heads.scratch(), shape, plan, NO_FETCHING)
         trial_loop(self.step)(task, stored, PIECES, mean)

@@ -1,7 +1,7 @@
 """The interface of a solver, which learns a linear model."""
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -9,27 +9,11 @@ import numpy.typing as npt
 from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
 from hogwild.learn.heads import Heads
-from hogwild.learn.problem import Now
+from hogwild.learn.problem import Doubles, Now
 from hogwild.learn.sample import Sample
 from hogwild.learn.sets import Set
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.steps.step import Step
-
-
-class Traits(NamedTuple):
-    """What a solver must know of the data.
-
-    Attributes:
-        heads: the scores of a row.
-        data: the training rows.
-        parameter: the parameter of the loss.
-        intercept_share: the intercept's rate over that of the weights; 0: no intercept.
-    """
-
-    heads: Heads
-    data: Set
-    parameter: float
-    intercept_share: float
 
 
 class Outcome(ABC):
@@ -50,7 +34,7 @@ class Outcome(ABC):
     @abstractmethod
     def finish(
         self, shared: Arrays, reading: Any, snapshots: tuple[int, int] | None, part: int, parts: int
-    ) -> npt.NDArray[np.float64]:
+    ) -> Doubles:
         """Computes a share of the weights; the results are added up over the parts for `choose`.
 
         `reading`: the result of the solver's method of this name.
@@ -59,14 +43,7 @@ class Outcome(ABC):
     def add(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
         """Adds what is stored, or the part of some heads, to a sum over snapshots."""
 
-    def choose(
-        self,
-        shared: Arrays,
-        found: npt.NDArray[np.float64],
-        first: bool,
-        sample: Sample,
-        threads: int,
-    ) -> None:
+    def choose(self, shared: Arrays, found: Doubles, first: bool, sample: Sample) -> None:
         """Chooses which weights to take."""
 
     def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
@@ -84,13 +61,19 @@ class Outcome(ABC):
 
 
 class Solver(ABC):
-    """A way of learning: a step, its numbers for each epoch, and the resulting weights."""
+    """A way of learning: a step, its numbers for each epoch, and the resulting weights.
+
+    It knows the training rows as kernels take them, and the intercept's rate over that of the
+    weights; 0: no intercept.
+    """
 
     effort = 1.0  # its time for a non-zero, over that of plain gradient descent
 
-    def __init__(self, config: Config, traits: Traits) -> None:
+    def __init__(self, config: Config, heads: Heads, data: Set, intercept_share: float) -> None:
         self._config = config
-        self._traits = traits
+        self._heads = heads
+        self._data = data
+        self._intercept_share = intercept_share
 
     @property
     @abstractmethod
@@ -133,5 +116,5 @@ class Solver(ABC):
         return []
 
     @abstractmethod
-    def find_rate(self, sample: Sample, threads: int) -> float:
+    def find_rate(self, sample: Sample) -> float:
         """A first rate, found on a few rows."""

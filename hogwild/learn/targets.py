@@ -55,10 +55,6 @@ class Target(ABC):
     def predicted(self, scores: npt.NDArray[Any], loss: str) -> npt.NDArray[Any]:
         """The predictions for scores, as labels or numbers."""
 
-    def chosen(self, scores: npt.NDArray[Any]) -> list[tuple[int, ...]]:
-        """For each row, the numbers of the labels that are predicted."""
-        raise NotImplementedError(f"{self.kind} are not labels")
-
     def about(self) -> dict[str, Any]:
         """Its part of a model file."""
         labels = {"labels": list(self.labels)} if self.labels else {}
@@ -82,10 +78,6 @@ class TwoClasses(Target):
     def predicted(self, scores: npt.NDArray[Any], loss: str) -> npt.NDArray[Any]:
         """The second label where a score is positive, else the first."""
         return np.asarray(self.labels)[(scores > 0).astype(np.intp)]
-
-    def chosen(self, scores: npt.NDArray[Any]) -> list[tuple[int, ...]]:
-        """The second label where a score is positive, else the first."""
-        return [(int(positive),) for positive in scores > 0]
 
 
 class Classes(Target):
@@ -112,10 +104,6 @@ class Classes(Target):
         """The label with the highest score."""
         chosen: npt.NDArray[Any] = np.asarray(self.labels)[scores.argmax(axis=1)]
         return chosen
-
-    def chosen(self, scores: npt.NDArray[Any]) -> list[tuple[int, ...]]:
-        """The label with the highest score."""
-        return [(number,) for number in scores.argmax(axis=1).tolist()]
 
 
 class SeveralLabels(Classes):
@@ -150,10 +138,6 @@ class SeveralLabels(Classes):
     def predicted(self, scores: npt.NDArray[Any], loss: str) -> npt.NDArray[Any]:
         """A matrix with 1 where a score is positive: the row has the label of that column."""
         return (scores > 0).astype(np.int8)
-
-    def chosen(self, scores: npt.NDArray[Any]) -> list[tuple[int, ...]]:
-        """The labels with positive scores."""
-        return [tuple(np.flatnonzero(row).tolist()) for row in scores > 0]
 
 
 class Numbers(Target):

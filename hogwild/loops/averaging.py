@@ -22,7 +22,6 @@ END = 0  # the phase at whose end workers wait for each other
 class MixedWorker(RowWorker):
     """Goes on from the mean of all workers' weights, after every epoch (McDonald et al. 2010)."""
 
-    own_time = True
     goes_on_alone = False
 
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
@@ -61,7 +60,7 @@ class MixedWorker(RowWorker):
             end = min(place + self._problem.chunk, stop)
             if self._gap:
                 end = min(end, (place // self._gap + 1) * self._gap)
-            clock: Any = view(Clock, before + place - begin, 1)
+            clock = view(Clock, before + place - begin, 1)
             total += self._visit(task, place, end, clock)
             self._control.count(self._rank, end - begin)
             place = end

@@ -27,13 +27,10 @@ from hogwild.kernels.exchange import (
 from hogwild.kernels.primitives import U
 from hogwild.kernels.views import (
     FLOAT,
-    FLOATS,
-    UINT,
     WORDS,
     Clock,
     Span,
     Stored,
-    register,
     task_type,
     type_of,
     view,
@@ -72,15 +69,12 @@ class Part(NamedTuple):
     end: int
 
 
-register(Part, UINT, UINT, UINT)
-
-
 @cache
 def combining_loop(step: Step) -> Kernel:
     """The kernel that goes through rows on a copy; it returns the sum of their losses."""
     visit, fixed, reach, scale = visitor(step), step.width, step.reach, step.scale
 
-    def learn(task, part, clock, copy, slots, tiers, place, steps, at_work, stop, counters, state):
+    def learn(task, part, clock, copy, slots, tiers, place, steps, at_work, stop, counters):
         # clock: steps done before this part, and in how many steps training has warmed up
         # counters: rows between two snapshots (0: none are taken), the place after which they are
         # late, how many were early and late, nanoseconds spent on exchanging; then the rows that
@@ -90,7 +84,7 @@ def combining_loop(step: Step) -> Kernel:
         lists = U(tiers.ends.size)
         gap = counters[GAP]
         intercept = copy.weights[bias:]
-        stored = Stored(copy.weights, copy.weights, intercept, intercept, state)
+        stored = Stored(copy.weights, copy.weights, intercept, intercept)
         total = 0.0
         at = part.at
         while at < part.end and stop[0] == 0:
@@ -136,8 +130,8 @@ def combining_loop(step: Step) -> Kernel:
         return total
 
     kinds = (type_of(kind) for kind in (Part, Clock, Copy, Slots, Tiers, Place))
-    arrays = WORDS, WORDS, WORDS, WORDS, FLOATS
-    return Kernel(learn, FLOAT(task_type(step.plan), *kinds, *arrays), name=f"combine-{step.name}")
+    signature = FLOAT(task_type(step.plan), *kinds, WORDS, WORDS, WORDS, WORDS)
+    return Kernel(learn, signature, name=f"combine-{step.name}")
 
 
 def tiers_of(
@@ -177,7 +171,6 @@ class CombineWorker(RowWorker):
     """A worker with a copy of the weights, to which the changes of the others are added."""
 
     uses_frequency = True
-    need_not_be_zeroed = ("slots", "frequent_slots", "sums")
     kernel = staticmethod(combining_loop)
 
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
@@ -230,7 +223,6 @@ class CombineWorker(RowWorker):
                     self._place,
                     *self._control.words,
                     self._counters,
-                    self._shared["row_state"],
                 )
                 place = end
         self._merged += 1e-9 * int(self._counters[SPENT])

@@ -4,11 +4,10 @@ A lock for every column of a row (AIG: Niu et al. 2011), or one worker after the
 Langford, Smola, Zinkevich 2009).
 """
 
-from functools import cache
-from typing import Any, NamedTuple
+from functools import cache, partial
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import types
 
 from hogwild.kernels.atomic import SLOT, let_others_go, read_now, replace_if, write_now
@@ -17,12 +16,12 @@ from hogwild.kernels.compile import Kernel, inline, kernel
 from hogwild.kernels.primitives import U
 from hogwild.kernels.views import (
     FLOAT,
-    WORDS,
     Clock,
+    Signed,
     Span,
     Stored,
     Task,
-    register,
+    Words,
     task_type,
     type_of,
     view,
@@ -39,14 +38,11 @@ PATIENCE = 200  # looks at a lock before all locks are released and others get t
 class Others(NamedTuple):
     """What a worker shares with the others, its rank, and the nanoseconds it has waited."""
 
-    words: npt.NDArray[np.int64]  # locks (0: free, else 1 + the rank that holds it), or whose turn
-    me: int
-    at_work: npt.NDArray[np.int64]
-    stop: npt.NDArray[np.int64]
-    waited: npt.NDArray[np.int64]
-
-
-register(Others, WORDS, types.int64, WORDS, WORDS, WORDS)
+    words: Words  # locks (0: free, else 1 + the rank that holds it), or whose turn
+    me: Signed
+    at_work: Words
+    stop: Words
+    waited: Words
 
 
 @inline
@@ -134,18 +130,11 @@ def leave_turn(others):
 
 
 @cache
-def locking_loop(step: Step) -> Kernel:
-    """The kernel that visits rows while it holds the locks of all their columns."""
-    return _loop(step, True)
+def excluding_loop(locks: bool, step: Step) -> Kernel:
+    """The kernel that visits rows while it holds the locks of all their columns.
 
-
-@cache
-def turns_loop(step: Step) -> Kernel:
-    """The kernel that looks at rows any time, and writes when it is this worker's turn."""
-    return _loop(step, False)
-
-
-def _loop(step: Step, locks: bool) -> Kernel:
+    Or it looks at rows any time, and writes when it is this worker's turn.
+    """
     look, write = step.look, step.write
 
     def learn(task, span, stored, clock, others):
@@ -168,26 +157,20 @@ def _loop(step: Step, locks: bool) -> Kernel:
         return total + np.log(product)
 
     kinds = (type_of(kind) for kind in (Span, Stored, Clock, Others))
-    return Kernel(
-        learn,
-        FLOAT(task_type(step.plan), *kinds),
-        name=f"{'locked' if locks else 'turns'}-{step.name}",
-    )
+    name = f"{'locked' if locks else 'turns'}-{step.name}"
+    return Kernel(learn, FLOAT(task_type(step.plan), *kinds), name=name)
 
 
 class ExcludingWorker(RowWorker):
     """A worker that may have to wait for others while it works."""
+
+    excludes = True
 
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
         super().__init__(problem, shared, control, rank)
         _, at_work, stop = control.words
         waited = np.zeros(1, np.int64)
         self._others = view(Others, shared["excluding"], rank, at_work, stop, waited)
-
-    def _view(self, weights: Any) -> Any:
-        """Weights as a step sees them. Updates exclude each other: the intercept needs no copy."""
-        bias = weights[-self._problem.width :]
-        return view(Stored, weights, weights, bias, bias, self._shared["row_state"])
 
     def _go_through(self, share: Share, begin: int, stop: int) -> float:
         self._others.waited[0] = 0
@@ -207,7 +190,7 @@ class ExcludingWorker(RowWorker):
 class LockedWorker(ExcludingWorker):
     """Holds a lock for each column of a row while it learns from it."""
 
-    kernel = staticmethod(locking_loop)
+    kernel = staticmethod(partial(excluding_loop, True))
 
     @classmethod
     def arrays(cls, problem: RowProblem, workers: int) -> Wanted:
@@ -218,7 +201,7 @@ class LockedWorker(ExcludingWorker):
 class RoundRobinWorker(ExcludingWorker):
     """Writes its updates when it is its turn."""
 
-    kernel = staticmethod(turns_loop)
+    kernel = staticmethod(partial(excluding_loop, False))
 
     @classmethod
     def kernels(cls, problem: RowProblem) -> list[Kernel]:

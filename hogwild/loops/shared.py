@@ -13,13 +13,11 @@ from hogwild.kernels.compile import Kernel, inline
 from hogwild.kernels.primitives import U
 from hogwild.kernels.views import (
     FLOAT,
-    FLOATS,
-    UINT,
     Clock,
+    Floats,
     Span,
     Stored,
     Task,
-    register,
     task_type,
     type_of,
     view,
@@ -39,7 +37,7 @@ FEWEST = 16  # rows in a piece: with fewer, looking around would take most of th
 
 
 @cache
-def going_through(step: Step, shares_intercept: bool = True) -> Any:
+def going_through(step: Step) -> Any:
     """Visits the rows at some places of an order, and shares the intercept now and then.
 
     Every row moves the intercept: shared at each of them, its cache line would be waited for.
@@ -55,17 +53,15 @@ def going_through(step: Step, shares_intercept: bool = True) -> Any:
         bias = U(stored.read.size) - width - learned[0]
         total = 0.0
         for first in range(begin, end, BLOCK):
-            if shares_intercept:
-                for k in range(learned[0], learned[1]):
-                    task.own.shared_bias[k] = stored.read[bias + k]
-                    stored.bias[k] = task.own.shared_bias[k]
+            for k in range(learned[0], learned[1]):
+                task.own.shared_bias[k] = stored.read[bias + k]
+                stored.bias[k] = task.own.shared_bias[k]
             block = first, min(first + BLOCK, end)
             now = Clock(clock.done + clock.pace * np.float64(first - begin), clock.pace)
             total += visit(task, block, stored, now)
-            if shares_intercept:
-                for k in range(learned[0], learned[1]):
-                    # races, as the weights
-                    stored.write[bias + k] += stored.bias[k] - task.own.shared_bias[k]
+            for k in range(learned[0], learned[1]):
+                # races, as the weights
+                stored.write[bias + k] += stored.bias[k] - task.own.shared_bias[k]
         return total
 
     return go_through
@@ -78,15 +74,14 @@ class Snapshots(NamedTuple):
     none are taken.
     """
 
-    early: Any
-    late: Any
+    early: Floats
+    late: Floats
     gap: int
     late_from: int
 
 
-register(Snapshots, FLOATS, FLOATS, UINT, UINT)
 _NOTHING = np.empty(0, np.float32)
-NO_SNAPSHOTS: Snapshots = view(Snapshots, _NOTHING, _NOTHING, 0, 0)
+NO_SNAPSHOTS = view(Snapshots, _NOTHING, _NOTHING, 0, 0)
 
 
 @cache
@@ -119,10 +114,10 @@ def shared_loop(step: Step) -> Kernel:
 @cache
 def parts_loop(step: Step) -> Kernel:
     """The same for columns of one worker's own: the intercept is not shared."""
-    go_through = going_through(step, shares_intercept=False)
+    visit = visitor(step)
 
     def learn(task, span, stored, clock):
-        return go_through(task, span, stored, clock)
+        return visit(task, span, stored, clock)
 
     kinds = (type_of(kind) for kind in (Span, Stored, Clock))
     return Kernel(learn, FLOAT(task_type(step.plan), *kinds), name=f"part-{step.name}")
@@ -137,6 +132,7 @@ class RowWorker(Worker):
     _problem: RowProblem
     kernel = staticmethod(shared_loop)
     writes_alone = False  # whatever the number of workers
+    excludes = False  # whether updates exclude each other
 
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
         super().__init__(problem, shared, control, rank)
@@ -155,9 +151,10 @@ class RowWorker(Worker):
         return share_of(self._problem.units, self._control.workers, self._rank)
 
     def _view(self, weights: Any) -> Any:
-        """Weights as a step sees them; of the intercept it has a copy."""
-        bias = np.zeros(self._problem.width, np.float32)
-        return view(Stored, weights, weights, bias, bias, self._shared["row_state"])
+        """Weights as a step sees them; of the intercept it has a copy, if others may write it."""
+        width = self._problem.width
+        bias = weights[-width:] if self.excludes else np.zeros(width, np.float32)
+        return view(Stored, weights, weights, bias, bias)
 
     def _learn(self, share: Share) -> list[tuple[int, float]]:
         size = len(self._order)
@@ -171,7 +168,8 @@ class RowWorker(Worker):
 
     def _go_through(self, share: Share, begin: int, stop: int) -> float:
         """Visits the rows at these places of the order; the sum of the losses met."""
-        task, self._snapshots = self._task(share), self._in_kernel()
+        task = self._problem.task(self._order, share, writers=self._control.workers)
+        self._snapshots = self._in_kernel()
         total = 0.0
         place = begin
         while place < stop and self._control.goes_on():
@@ -183,18 +181,13 @@ class RowWorker(Worker):
             place = end
         return total
 
-    def _task(self, share: Share) -> Task:
-        """What the kernel works on, of a share of an epoch."""
-        return self._problem.task(self._order, share, writers=self._control.workers)
-
     def _visit(self, task: Task, begin: int, end: int, clock: Clock) -> float:
         learn, span = self.kernel(self._problem.step), view(Span, begin, end)
         return float(learn(task, span, self._stored, clock, self._snapshots))
 
     def _clock(self, share: Share) -> Clock:
         done = share.done + self._control.steps()
-        clock: Clock = view(Clock, done, max(1, self._control.at_work()))
-        return clock
+        return view(Clock, done, max(1, self._control.at_work()))
 
     def _piece(self, share: Share, clock: Clock) -> int:
         """Rows until the next look: few enough that Ctrl-C is heard, and no snapshot is missed.
@@ -233,8 +226,7 @@ class RowWorker(Worker):
         if not count or not is_only_one or self.kernel is not shared_loop:
             return NO_SNAPSHOTS
         early, late = self._shared["whole"], self._shared["tail"]
-        made: Snapshots = view(Snapshots, early, late, max(1, size // count), int(LATE * size))
-        return made
+        return view(Snapshots, early, late, max(1, size // count), int(LATE * size))
 
     def _taken_until(self, place: int) -> tuple[int, int]:
         """How many snapshots the kernel takes up to a place of the order, early and late."""
@@ -252,5 +244,4 @@ class LoneWorker(RowWorker):
         return 0, self._problem.units
 
     def _clock(self, share: Share) -> Clock:
-        clock: Clock = view(Clock, share.done + self._control.steps(), 1)
-        return clock
+        return view(Clock, share.done + self._control.steps(), 1)

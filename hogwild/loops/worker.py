@@ -7,6 +7,7 @@ weights: each strategy has its own.
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,9 +50,7 @@ class Worker(ABC):
         self._merged = 0.0
         self._alone = False
 
-    own_time = False  # whether each counts its own steps only
     uses_frequency = False  # whether it treats columns by how frequent they are
-    need_not_be_zeroed: tuple[str, ...] = ()  # shared arrays that it writes before it reads
 
     @classmethod
     def kernels(cls, problem: Any) -> list[Kernel]:
@@ -89,7 +88,7 @@ class Worker(ABC):
     def evaluate(self, data: str) -> npt.NDArray[np.float64]:
         """The sums over this worker's parts of a set of examples, a row for each part."""
         first, end = share_of(self._problem.parts(data), self._control.workers, self._rank)
-        parts = self._looking(range(first, end))
+        parts = takewhile(lambda _: self._control.goes_on(), range(first, end))
         return np.array([self._problem.evaluate(self._shared, data, part) for part in parts])
 
     def finish(
@@ -102,12 +101,6 @@ class Worker(ABC):
     def stage(self, stage: str) -> None:
         """Does this worker's part of a stage of the preparation."""
         self._problem.stage(self._shared, stage, self._rank, self._control.workers)
-
-    def _looking(self, parts: range) -> Iterator[int]:
-        for part in parts:
-            if not self._control.goes_on():
-                return
-            yield part
 
     def _wait_for_all(self, phase: int, tasks: int) -> bool:
         """Waits until all tasks of a phase are done; False if it was asked to stop before that."""

@@ -14,7 +14,7 @@ from hogwild.data.ratings import Ratings
 from hogwild.errors import DataError, HogwildWarning, OptionError
 from hogwild.kernels import ranking as kernels
 from hogwild.kernels.checks import first_bad_value
-from hogwild.learn.losses import FACTOR_LOSSES, factor_code
+from hogwild.learn.losses import FACTOR_LOSSES
 from hogwild.learn.metrics import auc, log_loss
 from hogwild.models import ranking
 from hogwild.models.fold_in import fold_in
@@ -206,7 +206,7 @@ class FactorModel:
         given = self._checked_values(ratings.values, len(ratings), ratings.name)
         who, what = ratings.recoded(self.user_ids, self.item_ids)
         scores = self._scores(who, what)
-        sums = kernels.measure(factor_code(self.loss), scores, given)
+        sums = kernels.measurer(self.loss)(scores, given)
         loss, square, size = (total / len(given) for total in sums)
         found: dict[str, Any] = {
             "ratings": len(ratings),

@@ -1,15 +1,14 @@
 """Memory that the workers see: made before they are forked, and gone with the last of them.
 
-On Linux it is a memfd, elsewhere an anonymous shared mapping (a named block of
-`multiprocessing.shared_memory` would serve forked workers no better, and brings a name that can
-leak and a tracker process). Neither has a name to unlink, neither depends on the size of /dev/shm,
-and nothing is left of them after kill -9.
+It is a memfd (a named block of `multiprocessing.shared_memory` would serve forked workers no
+better, and brings a name that can leak and a tracker process). It has no name to unlink, does not
+depend on the size of /dev/shm, and nothing is left of it after kill -9.
 """
 
 import contextlib
 import mmap
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,10 +25,11 @@ Wanted = dict[str, tuple[int, Any]]  # length and type, by name
 
 def shared_arrays(wanted: Wanted) -> Arrays:
     """Zeroed arrays in memory that workers share which are forked later."""
-    arena = Arena(size_of(wanted))
-    arrays = arena.arrays(wanted)
-    arena.close()
-    return arrays
+    arena = Arena()
+    try:
+        return arena.arrays(wanted)
+    finally:
+        arena.close()
 
 
 def private_arrays(wanted: Wanted) -> Arrays:
@@ -44,55 +44,35 @@ def size_of(wanted: Wanted) -> int:
 class Arena:
     """Shared memory that can grow after processes were forked, and be used again."""
 
-    def __init__(self, size: int) -> None:
-        self._descriptor = os.memfd_create("hogwild", os.MFD_CLOEXEC) if _has_memfd() else None
-        self.grows = self._descriptor is not None
-        self.size = 0  # bytes
-        self._used = 0  # bytes that may not be zero
+    def __init__(self) -> None:
+        self._descriptor = os.memfd_create("hogwild", os.MFD_CLOEXEC)
+        self._size = 0  # bytes
         self._block: mmap.mmap | None = None
-        try:
-            self._grow(size)
-        except BaseException:
-            self.close()
-            raise
 
-    def _grow(self, size: int) -> None:
-        if size > self.size:
-            self._block = _claimed(size, self._mapped, self.size)
-            self.size = size
-
-    def arrays(self, wanted: Wanted, unzeroed: Collection[str] = ()) -> Arrays:
-        """Arrays that take the place of those given out before; all but the `unzeroed` are zero."""
-        self._grow(size_of(wanted))
+    def arrays(self, wanted: Wanted) -> Arrays:
+        """Arrays of zeros that take the place of those given out before."""
+        size, used = size_of(wanted), self._size
+        if size > used:
+            self._block, self._size = _claimed(size, self._mapped, used), size
         assert self._block is not None
-        used = np.frombuffer(self._block, np.uint8, self._used)
-        place = 0
-        for name, one in wanted.items():
-            end = place + _room(*one)
-            if name not in unzeroed:
-                used[place:end] = 0
-            place = end
-        self._used = max(place, self._used)
+        np.frombuffer(self._block, np.uint8, min(size, used))[:] = 0
         return _laid_out(self._block, wanted)
 
     def attach(self, wanted: Wanted) -> Arrays:
         """In a worker: the arrays that `arrays` made of the same."""
         size = size_of(wanted)
-        if size > self.size:
-            assert self._descriptor is not None
-            self._block, self.size = mmap.mmap(self._descriptor, size), size
+        if size > self._size:
+            self._block, self._size = mmap.mmap(self._descriptor, size), size
         assert self._block is not None
         return _laid_out(self._block, wanted)
 
     def close(self) -> None:
         """Gives up this process' hold on it; arrays that are still used keep theirs."""
-        if self._descriptor is not None:
+        if self._descriptor >= 0:
             os.close(self._descriptor)
-        self._descriptor = self._block = None
+        self._descriptor, self._block = -1, None
 
     def _mapped(self, size: int) -> mmap.mmap:
-        if self._descriptor is None:
-            return _anonymous(size)
         # Claims the pages now: an error here, and not a fatal signal at some later write
         os.posix_fallocate(self._descriptor, 0, size)
         return mmap.mmap(self._descriptor, size)
@@ -109,15 +89,6 @@ def _laid_out(block: mmap.mmap, wanted: Wanted) -> Arrays:
 
 def _room(length: int, dtype: Any) -> int:
     return int(-(-max(1, length) * np.dtype(dtype).itemsize // LINE) * LINE)
-
-
-def means() -> str:
-    """What shared memory is made of on this system."""
-    return "memfd" if _has_memfd() else "anonymous shared mapping"
-
-
-def _has_memfd() -> bool:
-    return hasattr(os, "memfd_create")
 
 
 def _claimed(size: int, make: Callable[[int], mmap.mmap], had: int = 0) -> mmap.mmap:
@@ -138,13 +109,7 @@ def _claimed(size: int, make: Callable[[int], mmap.mmap], had: int = 0) -> mmap.
         ) from problem
 
 
-def _anonymous(size: int) -> mmap.mmap:
-    return mmap.mmap(-1, size)
-
-
 def _private(size: int) -> mmap.mmap:
-    if not hasattr(mmap, "MAP_PRIVATE"):
-        return _anonymous(size)
     block = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with contextlib.suppress(OSError):  # a kernel without them

@@ -13,8 +13,8 @@ import io
 import os
 import pickle
 import threading
-from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from hogwild.errors import WorkerError
 from hogwild.fingerprints import fingerprint
 from hogwild.interrupt import nothing
 from hogwild.kernels.compile import Kernel
-from hogwild.parallel.memory import Arena, Arrays, Wanted, shared_arrays, size_of
+from hogwild.parallel.memory import Arena, Arrays, Wanted, shared_arrays
 from hogwild.parallel.processes import Processes
 from hogwild.parallel.team import Control, Tick, Work
 
@@ -34,36 +34,29 @@ MOST_COPIED = 64 << 20  # bytes of data to copy; for more, forking anew takes le
 Data = dict[bytes, npt.NDArray[Any]]  # by fingerprint
 
 
-class Job(NamedTuple):
-    """What workers are hired for.
+def hire(
+    make: Callable[[Arrays, Control], Work], wanted: Wanted, kernels: set[Kernel], workers: int
+) -> "Hired":
+    """Workers that have begun on a job: the kept ones if they suit, else new ones.
 
-    `make` makes the work of shared arrays and a control; it is sent to the workers, but for its
-    large arrays. Of the shared arrays that are wanted, some need not be zeroed.
+    `make` makes their work of shared arrays and a control; it is sent to them, but for its large
+    arrays.
     """
-
-    make: Callable[[Arrays, Control], Work]
-    wanted: Wanted
-    kernels: set[Kernel]
-    need_not_be_zeroed: Collection[str]
-
-
-def hire(job: Job, workers: int) -> "Hired":
-    """Workers that have begun on a job: the kept ones if they suit, else new ones."""
     global _kept
     kept = _LOCK.acquire(blocking=False)  # else some other thread has the kept ones
     try:
-        packed, data = _packed(job.make)
+        packed, data = _packed(make)
         if kept and (found := _taken()) is not None:
-            if found.suits(job, workers, data):
+            if found.suits(kernels, workers, data):
                 # They may have been ended by someone meanwhile
                 with contextlib.suppress(WorkerError):
-                    found.begin(job, packed, data)
+                    found.begin(wanted, packed, data)
                     _kept = found
                     return found
             else:
                 found.end()
-        found = Hired(job, workers, data, kept)
-        found.begin(job, packed, data)
+        found = Hired(kernels, workers, data, kept)
+        found.begin(wanted, packed, data)
     except BaseException:
         if kept:
             _LOCK.release()
@@ -96,39 +89,37 @@ def _taken() -> "Hired | None":
 class Hired:
     """A team of worker processes, the arrays that they have, and memory to share with them."""
 
-    def __init__(self, job: Job, workers: int, data: Data, kept: bool) -> None:
+    def __init__(self, kernels: set[Kernel], workers: int, data: Data, kept: bool) -> None:
         self.control = Control(shared_arrays(Control.arrays(workers)), workers)
         self.shared: Arrays
-        self._arena = Arena(size_of(job.wanted))
+        self._arena = Arena()
         self._has = set(data)
-        self._kernels = job.kernels
+        self._kernels = kernels
         self._kept = kept
         self._sound = True  # no command was broken off
         try:
-            self._processes = Processes(_Place(self._arena, data, self.control), self.control)
+            self._processes = Processes(_serving(self._arena, data, self.control), self.control)
         except BaseException:
             self._arena.close()
             raise
 
-    def suits(self, job: Job, workers: int, data: Data) -> bool:
+    def suits(self, kernels: set[Kernel], workers: int, data: Data) -> bool:
         """Whether these workers can begin on a job sooner than new ones."""
         missing = self._missing(data)
-        size = size_of(job.wanted | _places(missing))
         return (
             self._sound
             and self.control.workers == workers
             and sum(array.nbytes for array in missing.values()) <= MOST_COPIED
-            and job.kernels <= self._kernels
-            and (self._arena.grows or size <= self._arena.size)
+            and kernels <= self._kernels
             and self._processes.all_live()
         )
 
-    def begin(self, job: Job, packed: bytes, data: Data) -> None:
+    def begin(self, wanted: Wanted, packed: bytes, data: Data) -> None:
         """Puts a job before the workers. If that fails, they are ended."""
         missing = self._missing(data)
-        wanted = job.wanted | _places(missing)
+        wanted = wanted | _places(missing)
         try:
-            self.shared = self._arena.arrays(wanted, job.need_not_be_zeroed)
+            self.shared = self._arena.arrays(wanted)
             for found, array in missing.items():
                 self.shared.pop(_place(found))[:] = array
             self.run("begin", packed, wanted, list(missing), tick=nothing)
@@ -172,32 +163,32 @@ class Hired:
         self._arena.close()
 
 
-class _Place:
-    """A worker's place: what it has from its parent, and the work that it is at."""
+def _serving(arena: Arena, data: Data, control: Control) -> Work:
+    """What a worker does: it has data from its parent, and is at the work that was last begun."""
+    at: Work | None = None
 
-    def __init__(self, arena: Arena, data: Data, control: Control) -> None:
-        self._arena = arena
-        self._data = data
-        self._control = control
-        self._work: Work | None = None
-
-    def __call__(self, rank: int, command: str, arguments: tuple[Any, ...]) -> Any:
-        if command == "begin":
-            return self._begin(*arguments)
-        if command == "rest":
-            self._work = None
+    def serve(rank: int, command: str, arguments: tuple[Any, ...]) -> Any:
+        nonlocal at
+        if command in ("begin", "rest"):
+            at = None  # before the next, and its data
+            at = _begun(arena, data, control, *arguments) if command == "begin" else None
             return None
-        assert self._work is not None
-        return self._work(rank, command, arguments)
+        assert at is not None
+        return at(rank, command, arguments)
 
-    def _begin(self, packed: bytes, wanted: Wanted, missing: list[bytes]) -> None:
-        self._work = None
-        shared = self._arena.attach(wanted)
-        data = self._data | {found: shared.pop(_place(found)) for found in missing}
-        for found in missing:  # kernels are compiled for data that cannot be written
-            data[found].flags.writeable = False
-        make = _Unpacker(io.BytesIO(packed), data).load()
-        self._work = make(shared, self._control)
+    return serve
+
+
+def _begun(
+    arena: Arena, data: Data, control: Control, packed: bytes, wanted: Wanted, missing: list[bytes]
+) -> Work:
+    shared = arena.attach(wanted)
+    known = data | {found: shared.pop(_place(found)) for found in missing}
+    for found in missing:  # kernels are compiled for data that cannot be written
+        known[found].flags.writeable = False
+    make = _Unpacker(io.BytesIO(packed), known).load()
+    work: Work = make(shared, control)
+    return work
 
 
 _LOCK = threading.Lock()  # held by whoever uses the kept workers

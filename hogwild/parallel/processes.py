@@ -12,7 +12,6 @@ import gc
 import multiprocessing.connection as connections
 import os
 import signal
-import sys
 import time
 import traceback
 import warnings
@@ -32,8 +31,8 @@ FOR_THE_PARENT = {signal.SIGINT, *ENDINGS}  # sent to the whole process group; w
 
 
 def available() -> bool:
-    """Whether this system can fork worker processes."""
-    return hasattr(os, "fork") and sys.platform != "win32"
+    """Whether this system can fork worker processes that share memory: Linux can."""
+    return hasattr(os, "memfd_create")
 
 
 class Processes:
@@ -82,7 +81,10 @@ class Processes:
                 rank = waiting.pop(pipe)
                 answers[rank] = self._receive(rank, pipe)
             for rank in waiting.values():
-                self._check(rank)
+                # A death that the pipe does not show: some other child may hold its end open
+                pid, status = _reap(self._pids[rank])
+                if pid:
+                    raise self._died(rank, status)
             tick()
         return answers
 
@@ -102,12 +104,6 @@ class Processes:
         if failure:
             raise WorkerError(f"worker {rank} {failure}")
         return answer
-
-    def _check(self, rank: int) -> None:
-        """Notices a death that the pipe does not show: some other child may hold its end open."""
-        pid, status = _reap(self._pids[rank])
-        if pid:
-            raise self._died(rank, status)
 
     def _died(self, rank: int, status: int | None = None) -> WorkerError:
         self._control.stop()

@@ -1,4 +1,4 @@
-"""Teams: who does the work. One worker in this process, threads in it, or processes beside it.
+"""Teams: who does the work. Threads of this process, or processes beside it.
 
 A team calls ``work(rank, command, arguments)`` for each of its workers at once and gathers the
 answers. It knows nothing of what the work is. All teams share a `Control`, through which work that
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +42,10 @@ class Control:
         self.clear()
         if workers > 1:
             ready(add, claim_one, wait_for)
+        # One worker waits for no compiler
+        self._add, self._claim = (
+            one.compiled if workers > 1 else one.function for one in (add, claim_one)
+        )
         # Called by work between its pieces, by those workers that have something to look after
         self.between: Tick = lambda: None
 
@@ -105,9 +109,7 @@ class Control:
 
         Within it, no other worker takes one.
         """
-        if number <= self._snapshots[0] or (
-            self.workers > 1 and claim_one(self._claimed, 0, 1, 0) < 0
-        ):
+        if number <= self._snapshots[0] or self._claim(self._claimed, 0, 1, 0) < 0:
             yield False
             return
         mine = number > self._snapshots[0]
@@ -119,7 +121,7 @@ class Control:
 
     def add_snapshots(self, early: int, late: int) -> None:
         for which, count in enumerate((early, late), start=1):
-            add(self._snapshots, which, count)
+            self._add(self._snapshots, which, count)
 
     @property
     def words(self) -> tuple[Any, Any, Any]:
@@ -132,15 +134,10 @@ class Control:
         Each has a share of the tasks of its own, so that what these touch stays in its cache.
         """
         start = rank * tasks // self.workers
-        if self.workers > 1:
-            return int(claim_one(self._taken, phase * tasks, tasks, start))
-        free = np.flatnonzero(self._taken[phase * tasks : (phase + 1) * tasks] == 0)
-        self._taken[phase * tasks + free[:1]] = 1
-        return int(free[0]) if len(free) else -1
+        return int(self._claim(self._taken, phase * tasks, tasks, start))
 
     def finish_task(self, phase: int) -> None:
-        if self.workers > 1:
-            add(self._finished, phase * SLOT, 1)
+        self._add(self._finished, phase * SLOT, 1)
 
     def all_finished(self, phase: int, tasks: int, looks: int) -> bool:
         """Whether all tasks of a phase are done; looks so many times, at most, until they are."""
@@ -151,22 +148,16 @@ class Control:
         return int(self._steps.sum())
 
 
-class Team(Protocol):
-    def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
-        """Has every worker do the command; their answers by rank. Calls `tick` meanwhile."""
-
-    def close(self) -> None:
-        """Ends the workers."""
-
-
 @dataclass
-class Alone:
-    """One worker: this process, in this thread. The deterministic mode."""
+class Threads:
+    """Threads of this process, without Python's lock in kernels; one worker has the caller's."""
 
     work: Work
     control: Control
 
     def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
+        answers: list[Any] = [None] * self.control.workers
+        failures: list[BaseException] = []
         ticked = time.monotonic()
 
         def between() -> None:
@@ -175,24 +166,6 @@ class Alone:
                 ticked = time.monotonic()
                 tick()
 
-        self.control.between = between
-        return [self.work(0, command, arguments)]
-
-    def close(self) -> None:
-        pass
-
-
-@dataclass
-class Threads:
-    """Threads of this process; the kernels run without Python's lock."""
-
-    work: Work
-    control: Control
-
-    def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
-        answers: list[Any] = [None] * self.control.workers
-        failures: list[BaseException] = []
-
         def work(rank: int) -> None:
             try:
                 answers[rank] = self.work(rank, command, arguments)
@@ -200,6 +173,9 @@ class Threads:
                 failures.append(failure)
                 self.control.stop()
 
+        if self.control.workers == 1:
+            self.control.between = between
+            return [self.work(0, command, arguments)]
         threads = [
             threading.Thread(target=work, args=(rank,), name=f"hogwild-{rank}")
             for rank in range(self.control.workers)

@@ -9,7 +9,7 @@ from hogwild.kernels.evaluate import comparer, evaluator, scores, squared_norm
 from hogwild.kernels.views import Span, view
 from hogwild.learn.losses import CLASSES, LOSSES
 from tests import reference
-from tests.examples import COLUMNS, random_rows, random_weights
+from tests.examples import COLUMNS, default_of, random_rows, random_weights
 
 LONG = 600
 SPANS = [(0, LONG), (100, 450), (5, 5)]
@@ -24,7 +24,7 @@ def score_of(X, stored=WEIGHTS):
 def check_sums(look, loss, kind):
     """The sums of losses and errors over some rows are numpy's."""
     rows, X = random_rows(LONG, kind)
-    parameter = LOSSES[loss].default
+    parameter = default_of(loss)
     for begin, end in SPANS:
         y, score = rows.targets[begin:end].astype(float), score_of(X[begin:end])
         with np.errstate(all="ignore"):
@@ -66,7 +66,7 @@ def test_weights_of_rows_multiply_what_they_add_to_the_sums():
 @pytest.mark.parametrize("loss", ["hinge", "quantile"])
 def test_losses_of_rows_against_numpy(loss):
     rows, X = random_rows(LONG, LOSSES[loss].kinds[0])
-    parameter = LOSSES[loss].default
+    parameter = default_of(loss)
     begin, end = 5, LONG - 7
     points = [np.append(random_weights(seed=seed), INTERCEPT * seed) for seed in range(3)]
     points = tuple(point.astype(np.float32) for point in points)

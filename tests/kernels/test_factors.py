@@ -8,7 +8,7 @@ import pytest
 
 from hogwild.kernels import factors as kernels
 from hogwild.learn.blocks import BEYOND
-from hogwild.learn.losses import FACTOR_LOSSES, factor_code
+from hogwild.learn.losses import FACTOR_LOSSES
 from tests import reference_factors as reference
 from tests.reference_factors import Plan, Side
 
@@ -88,7 +88,7 @@ class World:
         """What the kernel makes of the blocks: the sum of losses, and the sides."""
         if bounded is None:
             bounded = plan.l1 > 0 or plan.least > -np.inf
-        learner = kernels.learner(self.width, factor_code(self.loss), shares is None, bounded)
+        learner = kernels.learner(self.width, self.loss, shares is None, bounded)
         arrays = self.arrays()
         blocks = np.array(blocks, np.uint32)
         given = (NONE, NONE) if shares is None else tuple(s.astype(np.float32) for s in shares)
@@ -304,7 +304,7 @@ def test_the_evaluator_is_the_twin_for_every_loss(loss):
 
 
 def check_evaluator(world, mean):
-    evaluate = kernels.evaluator(world.width, factor_code(world.loss))
+    evaluate = kernels.evaluator(world.width, world.loss)
     arrays, grid = world.arrays(), (STRIPS[1], *HEIGHTS)
     before = [array.copy() for array in arrays]
     blocks = [4, 0, 3]

@@ -8,7 +8,7 @@ import pytest
 from hogwild.data.ids import UNKNOWN, Ids
 from hogwild.data.ratings import Ratings
 from hogwild.kernels import ranking as kernels
-from hogwild.learn.losses import FACTOR_LOSSES, factor_code
+from hogwild.learn.losses import FACTOR_LOSSES
 from hogwild.models import ranking
 
 
@@ -132,7 +132,7 @@ def test_sums_of_losses_and_errors(loss: str) -> None:
     values = random.integers(0, 2, 50).astype(np.float32)
     if loss == "logistic":
         values = 2 * values - 1
-    found = kernels.measure(factor_code(loss), scores, values)
+    found = kernels.measurer(loss)(scores, values)
     value = FACTOR_LOSSES[loss].value
     losses = sum(value(float(s), float(v), 0.0) for s, v in zip(scores, values, strict=True))
     errors = scores.astype(float) - values

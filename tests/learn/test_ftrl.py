@@ -22,6 +22,7 @@ from hogwild.loops.strategies import STRATEGIES
 from hogwild.seeds import seed_of
 from tests import reference
 from tests.combinations import each, pairs
+from tests.examples import default_of
 
 COLUMNS = 20
 ADDING = [name for name, s in STRATEGIES.items() if s.rows and not s.averages and name != "strata"]
@@ -74,7 +75,7 @@ def test_one_worker_does_what_the_reference_does(loss, intercept, weighted):  # 
         shuffle(order, 0, np.uint64(seed_of(7, epoch, 0)))
     if weighted:
         weights = weights / weights.mean()
-    numbers = loss, LOSSES[loss].default, 0.5, plan.beta, 3e-3, 1e-2, plan.intercept
+    numbers = loss, default_of(loss), 0.5, plan.beta, 3e-3, 1e-2, plan.intercept
     w, b, totals = reference.follow(X, y, orders, numbers, weights)
     np.testing.assert_allclose(result.model.weights, w, 5e-3, 5e-4)
     np.testing.assert_allclose(result.model.intercept, b, 5e-3, 5e-4)
@@ -87,13 +88,13 @@ def test_one_worker_does_what_the_reference_does(loss, intercept, weighted):  # 
 
 def gradient(X: Any, y: Any, w: Any, b: float, loss: str, l2: float, weights: Any = None) -> Any:
     """The derivatives of the smooth part by the weights, then by the intercept."""
-    slopes = reference.slope(loss, X @ w + b, y, LOSSES[loss].default)
+    slopes = reference.slope(loss, X @ w + b, y, default_of(loss))
     slopes = slopes / len(y) if weights is None else slopes * weights / weights.sum()
     return np.append(l2 * w + slopes @ X, slopes.sum())
 
 
 def objective(X: Any, y: Any, w: Any, b: float, loss: str, l1: float, l2: float) -> float:
-    losses = reference.value(loss, X @ w + b, y, LOSSES[loss].default)
+    losses = reference.value(loss, X @ w + b, y, default_of(loss))
     return float(np.mean(losses) + l1 * np.abs(w).sum() + l2 / 2 * (w @ w))
 
 

@@ -125,7 +125,7 @@ def one_after_the_other(rows, workers, config):
     snapshots = control.snapshots() if problem.snapshots else None
     found = problem.finish(shared, now, snapshots, 0, 1)
     if snapshots:
-        problem.choose(shared, found, True, 1)
+        problem.choose(shared, found, True)
     return [shared[name][:-1] for name in CANDIDATES if name in shared], control.steps()
 
 
@@ -158,7 +158,7 @@ def test_means_are_of_the_snapshots_that_there_were(early, late, first):
         shared[name][:] = some.sum(axis=0) if len(some) else np.nan
     now = Now(0, 0, 1.0)  # nothing is left of the penalty to take
     found = sum(problem.finish(shared, now, (early, late), part, 3) for part in range(3))
-    problem.choose(shared, found, first, 2)
+    problem.choose(shared, found, first)
     lately = snapshots[3 : 3 + late] if late else snapshots[5:]  # or the last ones
     expected = {"tail": lately, "whole": np.vstack([snapshots[:early], lately])}
     for name, some in expected.items():

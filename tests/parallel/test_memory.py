@@ -10,14 +10,7 @@ from hogwild.errors import HogwildError
 from hogwild.parallel import memory
 
 
-@pytest.fixture(params=["memfd", "anonymous"])
-def means(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    if request.param == "anonymous":
-        monkeypatch.delattr(os, "memfd_create")
-    return str(request.param)
-
-
-def test_arrays_are_zero_aligned_and_apart(means: str) -> None:
+def test_arrays_are_zero_aligned_and_apart() -> None:
     arrays = memory.shared_arrays({"a": (3, np.float32), "b": (0, np.int64), "c": (17, np.uint8)})
     assert {name: (len(array), array.dtype) for name, array in arrays.items()} == {
         "a": (3, np.float32),
@@ -31,7 +24,7 @@ def test_arrays_are_zero_aligned_and_apart(means: str) -> None:
     assert set(arrays["c"].tolist()) == {2}
 
 
-def test_a_forked_process_writes_to_them(means: str) -> None:
+def test_a_forked_process_writes_to_them() -> None:
     array = memory.shared_arrays({"a": (4, np.int64)})["a"]
     pid = os.fork()
     if pid == 0:
@@ -41,7 +34,7 @@ def test_a_forked_process_writes_to_them(means: str) -> None:
     assert array.tolist() == [0, 0, 7, 0]
 
 
-def test_no_descriptor_and_no_name_are_left(means: str) -> None:
+def test_no_descriptor_and_no_name_are_left() -> None:
     def state() -> tuple[int, set[str]]:
         return len(list(Path("/proc/self/fd").iterdir())), {
             path.name for path in Path("/dev/shm").iterdir()
@@ -54,6 +47,6 @@ def test_no_descriptor_and_no_name_are_left(means: str) -> None:
     assert state() == before
 
 
-def test_too_much_is_refused_with_the_number_of_bytes(means: str) -> None:
+def test_too_much_is_refused_with_the_number_of_bytes() -> None:
     with pytest.raises(HogwildError, match=r"no shared memory to be had for [\d,]+ bytes"):
         memory.shared_arrays({"a": (2**60, np.float32)})

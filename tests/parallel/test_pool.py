@@ -17,7 +17,6 @@ from scipy import sparse
 import hogwild
 from hogwild.data.synthetic import rcv1
 from hogwild.data.synthetic_ratings import movielens
-from hogwild.loops.strategies import STRATEGIES
 from hogwild.parallel import pool
 
 OPTIONS: dict[str, Any] = {"workers": 2, "epochs": 2, "eta0": 0.5, "tol": 0}
@@ -180,40 +179,8 @@ print(*(child.pid for child in psutil.Process().children()))
     assert not any(psutil.pid_exists(pid) for pid in found)
 
 
-def test_memory_is_zeroed_but_where_it_need_not_be() -> None:
-    arena = pool.Arena(100)
-    wanted = dict.fromkeys("abc", (20, np.int32))
-    for array in arena.arrays(wanted).values():
-        array[:] = 7
-    arena.arrays({"a": (1, np.int8)})
-    found = arena.arrays(wanted, unzeroed=["b"])
-    assert not found["a"].any() and not found["c"].any()
-    assert np.all(found["b"] == 7)
-    arena.close()
-
-
-@pytest.mark.parametrize(
-    "strategy", [name for name, s in STRATEGIES.items() if s.rows.need_not_be_zeroed]
-)
-def test_what_is_in_memory_that_was_not_zeroed_does_not_matter(
-    rows: hogwild.Rows, strategy: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lend = pool.Arena.arrays
-
-    def lend_rubbish(arena: pool.Arena, wanted: Any, unzeroed: Any = ()) -> Any:
-        arrays = lend(arena, wanted, unzeroed)
-        for name in unzeroed:
-            arrays[name][:] = np.nan
-        return arrays
-
-    monkeypatch.setattr(pool.Arena, "arrays", lend_rubbish)
-    trained = hogwild.train(rows, strategy=strategy, **OPTIONS)
-    assert all(np.isfinite(row["objective"]) for row in trained.trace)
-    assert trained.trace[-1]["objective"] < 0.5  # without a model it is 1
-
-
 def test_memory_grows_and_is_zeroed() -> None:
-    arena = pool.Arena(100)
+    arena = pool.Arena()
     small = arena.arrays({"a": (8, np.int64)})["a"]
     small[:] = 7
     large = arena.arrays({"a": (8, np.int64), "b": (100_000, np.float32)})

@@ -15,7 +15,7 @@ import pytest
 from hogwild.errors import DataError, WorkerError
 from hogwild.parallel.memory import shared_arrays
 from hogwild.parallel.processes import Processes
-from hogwild.parallel.team import SLOT, Alone, Control, Team, Threads
+from hogwild.parallel.team import SLOT, Control, Threads
 
 TEAMS = {"threads": Threads, "processes": Processes}
 
@@ -218,6 +218,6 @@ def test_alone_works_in_this_thread_and_ticks() -> None:
             control.goes_on()
         return threading.get_ident()
 
-    team: Team = Alone(work, control)
+    team = Threads(work, control)
     assert team.run("do", tick=lambda: ticks.append(1)) == [threading.get_ident()]
     assert 1 <= len(ticks) <= 4

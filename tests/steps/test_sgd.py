@@ -14,6 +14,7 @@ from hogwild.steps.sgd import sgd
 from tests import reference
 from tests.combinations import each, pairs
 from tests.examples import (
+    default_of,
     learn,
     learn_in_python,
     plan_of,
@@ -28,7 +29,7 @@ COMPILED = ["hinge", "logistic", "huber"]
 
 def check(learned, loss, schedule, done, since, pace, share):
     """Learns from all rows, and compares with the reference."""
-    kind, parameter = LOSSES[loss].kinds[0], LOSSES[loss].default
+    kind, parameter = LOSSES[loss].kinds[0], default_of(loss)
     rows, X = random_rows(LONG, kind)
     order = random_order(LONG)
     eta0, l2 = 0.05, 1e-2
