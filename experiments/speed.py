@@ -72,7 +72,8 @@ class Kernel:
         self._kernel = shared_loop(problem.step)
         self._weights = shared_arrays(problem.shared())
         stored, bias = self._weights["stored"], np.zeros(problem.width, np.float32)
-        self._stored = view(Stored, stored, stored, bias, bias)
+        state = self._weights["row_state"]
+        self._stored = view(Stored, stored, stored, bias, bias, state)
         self._order = np.empty(len(rows), np.uint32)
         self._eta0 = problem.find_rate()
         self._epochs = 0

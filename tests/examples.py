@@ -63,7 +63,7 @@ def arguments_of(rows, order, plan, stored, span, clock=(0, 1), fetching=FETCHIN
     """What a loop on shared weights takes: `stored` are the weights and the intercept."""
     bias = np.zeros(1, np.float32)
     own = view(Own, bias.copy(), np.zeros(2), bias.copy(), bias.copy())
-    weights = view(Stored, stored, stored, bias, bias)
+    weights = view(Stored, stored, stored, bias, bias, stored[:0])
     shape, ahead = view(Shape, 1, 0, 1, 1), view(Fetching, *fetching)
     task = task_of(rows, order, own, shape, plan, ahead)
     return task, view(Span, *span), weights, view(Clock, *clock), NO_SNAPSHOTS

@@ -55,13 +55,14 @@ class Stored(NamedTuple):
     """Where a step reads and writes: `width` numbers for each column, those of the intercept apart.
 
     `write` is `read`, and `moved` is `bias`, but where changes must not be seen before they are
-    merged.
+    merged. `state` has the numbers that are kept for each row.
     """
 
     read: Floats
     write: Floats
     bias: Floats
     moved: Floats
+    state: Floats
 
 
 class Own(NamedTuple):

@@ -99,7 +99,7 @@ class Ftrl(Solver):
         size = len(order)  # all rows
         _note_rareness(rows, size, sums)
         bias, plan = np.zeros(WIDTH, np.float32), self.plan(0.0, rate)
-        stored = view(Stored, sums, sums, bias, bias)
+        stored = view(Stored, sums, sums, bias, bias, sums[:0])
         heads = self._heads
         shape, own = heads.shape(self._data.weighted), heads.scratch(WIDTH)
         task = task_of(rows, order, own, shape, plan, NO_FETCHING)

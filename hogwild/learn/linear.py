@@ -204,7 +204,9 @@ class LinearProblem(RowProblem):
 
     def shared(self) -> dict[str, tuple[int, Any]]:
         """The arrays that all workers share."""
-        return {"stored": (self.size, np.float32)} | self._outcome.shared()
+        stored = {"stored": (self.size, np.float32)}
+        state = {"row_state": (self.units * self.step.state, np.float32)}
+        return stored | state | self._outcome.shared()
 
     def kernels(self) -> list[Kernel]:
         """All that training will call besides the loops."""
@@ -423,7 +425,7 @@ class LinearProblem(RowProblem):
             return fetching.DISTANCES[0]
         rows, weights = self._sets["train"].view, np.zeros(self.size, np.float32)
         bias = np.zeros(self.width, np.float32)
-        stored = view(Stored, weights, weights, bias, bias)
+        stored = view(Stored, weights, weights, bias, bias, weights)
         shape, plan = self.heads.shape(self._weighted), self._solver.plan(0.0, TINY)
         size = min(self.units, max(1, int(fetching.PROBED / self._mean_length)))
 

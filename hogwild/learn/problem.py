@@ -242,6 +242,7 @@ class RowProblem(Problem):
     """A problem whose workers visit examples one by one, in a random order.
 
     Steps add to `shared["stored"]`: `width` numbers for each column, those of the intercept last.
+    `shared["row_state"]` has the numbers of each row.
     """
 
     _given: Rows  # to learn from

@@ -73,7 +73,7 @@ class Sgd(Solver):
         heads, weighted = self._heads.few(), self._data.weighted
         weights, mean = room.zeros(heads.width, heads.width)
         intercept = np.zeros(heads.width, np.float32)
-        stored = view(Stored, weights, weights, intercept, intercept)
+        stored = view(Stored, weights, weights, intercept, intercept, weights[:0])
         shape, plan = heads.shape(weighted), self.plan(0.0, rate)
         task = task_of(rows, order, heads.scratch(), shape, plan, NO_FETCHING)
         trial_loop(self.step)(task, stored, PIECES, mean)

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from hogwild import machine
 from hogwild.config import Config
+from hogwild.errors import OptionError
 from hogwild.learn.problem import BlockProblem, Problem, RowProblem
 from hogwild.loops.strategies import AUTO, STRATEGIES
 
@@ -27,6 +28,18 @@ class Choice(NamedTuple):
 
 def choose(problem: Problem, config: Config) -> Choice:
     """The options as given; what they leave open is chosen for speed."""
+    choice = _choice(problem, config)
+    loses = choice.workers > 1 and STRATEGIES[choice.strategy].loses
+    if loses and isinstance(problem, RowProblem) and problem.step.exact:
+        able = ", ".join(n for n, one in STRATEGIES.items() if one.rows and not one.loses)
+        raise OptionError(
+            f"strategy: {problem.step.name} needs a strategy that loses no addition ({able}), or "
+            f"one worker; not {choice.strategy}"
+        )
+    return choice
+
+
+def _choice(problem: Problem, config: Config) -> Choice:
     cores = machine.usable_cores()
     most = min(config.workers or cores, problem.most_workers)
     strategy, why, pays = _strategy(problem, config, most)

@@ -64,7 +64,7 @@ class ColumnStrataWorker(Worker):
         intercept = self._shared["intercepts"].reshape(SHARDS, -1)[mine]
         intercept[:] = weights[-problem.width :]
         # Not among the weights, where other parts would write it, too
-        stored = view(Stored, weights, weights, intercept, intercept)
+        stored = view(Stored, weights, weights, intercept, intercept, self._shared["row_state"])
         task = problem.task(order, share)
         total = 0.0
         while place < stop and self._control.goes_on():

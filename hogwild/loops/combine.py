@@ -27,6 +27,7 @@ from hogwild.kernels.exchange import (
 from hogwild.kernels.primitives import U
 from hogwild.kernels.views import (
     FLOAT,
+    FLOATS,
     WORDS,
     Clock,
     Span,
@@ -74,7 +75,7 @@ def combining_loop(step: Step) -> Kernel:
     """The kernel that goes through rows on a copy; it returns the sum of their losses."""
     visit, fixed, reach, scale = visitor(step), step.width, step.reach, step.scale
 
-    def learn(task, part, clock, copy, slots, tiers, place, steps, at_work, stop, counters):
+    def learn(task, part, clock, copy, slots, tiers, place, steps, at_work, stop, counters, state):
         # clock: steps done before this part, and in how many steps training has warmed up
         # counters: rows between two snapshots (0: none are taken), the place after which they are
         # late, how many were early and late, nanoseconds spent on exchanging; then the rows that
@@ -84,7 +85,7 @@ def combining_loop(step: Step) -> Kernel:
         lists = U(tiers.ends.size)
         gap = counters[GAP]
         intercept = copy.weights[bias:]
-        stored = Stored(copy.weights, copy.weights, intercept, intercept)
+        stored = Stored(copy.weights, copy.weights, intercept, intercept, state)
         total = 0.0
         at = part.at
         while at < part.end and stop[0] == 0:
@@ -130,8 +131,8 @@ def combining_loop(step: Step) -> Kernel:
         return total
 
     kinds = (type_of(kind) for kind in (Part, Clock, Copy, Slots, Tiers, Place))
-    signature = FLOAT(task_type(step.plan), *kinds, WORDS, WORDS, WORDS, WORDS)
-    return Kernel(learn, signature, name=f"combine-{step.name}")
+    arrays = WORDS, WORDS, WORDS, WORDS, FLOATS
+    return Kernel(learn, FLOAT(task_type(step.plan), *kinds, *arrays), name=f"combine-{step.name}")
 
 
 def tiers_of(
@@ -223,6 +224,7 @@ class CombineWorker(RowWorker):
                     self._place,
                     *self._control.words,
                     self._counters,
+                    self._shared["row_state"],
                 )
                 place = end
         self._merged += 1e-9 * int(self._counters[SPENT])

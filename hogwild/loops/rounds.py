@@ -86,9 +86,9 @@ class Merged(NamedTuple):
     """The arrays of one worker; those marked are shared.
 
     The base (shared) and all shards' copies (shared), scratch, the frequent columns' weights, lists
-    of their changes (shared), sums over snapshots (shared); sums of losses by shard, where this
-    worker's shards begin and stop in the order; the state of the rounds, the barrier's counter
-    (shared), the stop and all workers' steps (shared).
+    of their changes (shared), sums over snapshots (shared), the state of rows (shared); sums of
+    losses by shard, where this worker's shards begin and stop in the order; the state of the
+    rounds, the barrier's counter (shared), the stop and all workers' steps (shared).
     """
 
     base: Floats
@@ -97,6 +97,7 @@ class Merged(NamedTuple):
     frequent: Floats
     lists: Floats
     sums: Floats
+    row_state: Floats
     losses: Doubles
     begins: Places
     stops: Places
@@ -238,7 +239,7 @@ def shards_loop(step: Step) -> Any:
             span = U(min(first, limit)), U(min(first + state[SIZE], limit))
             copy = copies[shard * size : (shard + U(1)) * size]
             read = base if from_zero else copy
-            stored = Stored(read, copy, read[bias:], copy[bias:])
+            stored = Stored(read, copy, read[bias:], copy[bias:], merged.row_state)
             clock = Clock(now, np.float64(rounds.shards))
             merged.losses[shard] += visit(task, span, stored, clock)
             began = nanoseconds()
@@ -420,6 +421,7 @@ class OrderedWorker(Worker):
         gap = -(-longest // snapshots) if snapshots else 0
         mine = self._first, self._end, SHARDS, *self._share, self._rank, control.workers
         steps, _, stop = control.words
+        names = ("lists", "sums", "row_state")
         arguments = (
             problem.task(self._order, share),
             view(Clock, share.done, max(1.0, WARM_UP * problem.units)),
@@ -431,8 +433,7 @@ class OrderedWorker(Worker):
                 shared["copies"],
                 self._scratch,
                 self._frequent,
-                shared["lists"],
-                shared["sums"],
+                *(shared[name] for name in names),
                 *own,
                 self._state,
                 shared["barrier"],

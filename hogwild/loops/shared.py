@@ -154,7 +154,7 @@ class RowWorker(Worker):
         """Weights as a step sees them; of the intercept it has a copy, if others may write it."""
         width = self._problem.width
         bias = weights[-width:] if self.excludes else np.zeros(width, np.float32)
-        return view(Stored, weights, weights, bias, bias)
+        return view(Stored, weights, weights, bias, bias, self._shared["row_state"])
 
     def _learn(self, share: Share) -> list[tuple[int, float]]:
         size = len(self._order)

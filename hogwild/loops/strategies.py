@@ -43,6 +43,11 @@ class Strategy:
     exclusive: bool = False
     averages: bool = False
 
+    @property
+    def loses(self) -> bool:
+        """Whether an addition may be lost where two workers add at the same time."""
+        return self.one_array and not self.exclusive
+
     def workers(self, problem: Problem) -> type[Worker]:
         """The kind of worker for this problem."""
         kind = self.blocks if isinstance(problem, BlockProblem) else self.rows

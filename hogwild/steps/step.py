@@ -1,4 +1,4 @@
-"""The interface of a step: what a row adds to the numbers stored for its columns."""
+"""The interface of a step: what a row adds to the numbers stored for its columns and for itself."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +21,8 @@ class Step:
         plan: the named tuple of the numbers of an epoch, all floats.
         width: numbers stored for a column; 0 if they depend on the number of heads.
         targets: numbers in `rows.targets` for each row; 0 if they depend on the number of heads.
+        state: numbers kept for each row.
+        exact: whether a lost addition is never made up for; the step needs a loop that loses none.
     """
 
     name: str
@@ -31,3 +33,5 @@ class Step:
     plan: type
     width: int = 1
     targets: int = 1
+    state: int = 0
+    exact: bool = False

@@ -71,7 +71,7 @@ def learned(heads, kind, loss, groups=None, weighted=False, schedule="inverse", 
     plan = plan_of(eta0, l2, share=SHARE)
     fetching = view(Fetching, 8, 1, 2)
     task = task_of(rows, order, some.scratch(), shape, plan, fetching)
-    stored = view(Stored, weights, weights, bias.copy(), bias.copy())
+    stored = view(Stored, weights, weights, bias.copy(), bias.copy(), weights[:0])
     stored = stored._replace(moved=stored.bias)
     loop, span = shared_loop(some.step(schedule, weighted)), view(Span, 0, ROWS)
     total = loop(task, span, stored, view(Clock, 0, 1), NO_SNAPSHOTS)

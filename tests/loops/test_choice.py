@@ -1,5 +1,6 @@
 """What is chosen for a run, and why; what contradicts itself is refused."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy import sparse
 
 import hogwild
 from hogwild.data.synthetic import rcv1, rcv1_classes
+from hogwild.learn.linear import LinearProblem
 
 
 def test_what_is_chosen_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,3 +73,14 @@ def test_what_contradicts_itself_is_refused() -> None:
     ):
         with pytest.raises(hogwild.HogwildError, match=told):
             hogwild.train(rows, **options)
+
+
+def test_a_step_that_cannot_lose_an_addition_refuses_strategies_that_may(monkeypatch) -> None:
+    step = LinearProblem.step.fget
+    exact = property(lambda problem: replace(step(problem), exact=True))
+    monkeypatch.setattr(LinearProblem, "step", exact)
+    rows = rcv1(200)[0]
+    with pytest.raises(hogwild.OptionError, match="needs a strategy that loses no addition"):
+        hogwild.train(rows, strategy="hogwild", workers=2)
+    for options in ({"strategy": "hogwild", "workers": 1}, {"strategy": "ordered", "workers": 2}):
+        hogwild.train(rows, epochs=1, backend="thread", **options)
