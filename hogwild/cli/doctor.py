@@ -7,6 +7,7 @@ from typing import Any
 
 from hogwild import machine
 from hogwild.kernels.compile import cache_folder
+from hogwild.learn import fetching
 from hogwild.parallel import processes
 
 
@@ -37,6 +38,7 @@ def run(parsed: argparse.Namespace) -> int:
     else:
         state = f"{cache['kernels']} kernels, {cache['bytes'] / 1e6:.1f} MB"
         print(f"kernel cache   {cache['folder']}: {state if cache['kernels'] else 'still empty'}")
+    print(f"row fetching   {_fetching_words(found['fetching'])}")
     return 0
 
 
@@ -59,4 +61,16 @@ def _findings() -> dict[str, Any]:
             "kernels": len(files),
             "bytes": sum(file.stat().st_size for file in files),
         },
+        "fetching": fetching.chosen().get(machine.cpu_name(), {}),
     }
+
+
+def _fetching_words(chosen: dict[str, int]) -> str:
+    """How far ahead rows are fetched, by the size of the data."""
+    if not chosen:
+        return "not measured yet; the first training on data of 1 MiB or more does"
+    by_size = [
+        f"{size}: {f'{ahead} non-zeros ahead' if ahead else 'off'}"
+        for size, ahead in sorted(chosen.items(), key=lambda item: int(item[0].split()[0]))
+    ]
+    return "by the size of the data, " + ", ".join(by_size)

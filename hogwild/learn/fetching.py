@@ -1,20 +1,28 @@
-"""How far ahead rows are fetched into the cache: measured once for each size of data.
+"""How far ahead rows are fetched into the cache: measured once for each machine and size of data.
 
 Fetching far ahead makes a random order cheap where the data lies in memory. Where it lies in a
 cache, fetching can cost a fifth of the time on one machine and gain a tenth on another. So a few
-distances are tried for some milliseconds, and the best is kept in this process. The choice never
-changes a result.
+distances are tried for some milliseconds, and the best is kept beside the compiled kernels, by the
+processor's name. The choice never changes a result.
 """
 
+import json
 import math
 from collections.abc import Callable
+from contextlib import suppress
+
+from hogwild.data.atomic import writing
+from hogwild.errors import HogwildError
+from hogwild.kernels.compile import cache_folder
+from hogwild.machine import cpu_name
 
 DISTANCES = (320, 0, 160, 640)  # in non-zeros; the first where nothing is measured
 ROUNDS = 8  # in which all distances are tried in turn
 PROBED = 150_000  # non-zeros that are visited in a try
 SMALLEST = 1 << 20  # bytes; smaller data lies in a core's own cache and is not fetched
+FILE = "fetch-distances.json"
 
-_known: dict[int, int] = {}  # by size, as a power of 4
+_known: dict[str, int] = {}  # by size, in this process
 
 
 def distance(data_bytes: int, seconds_with: Callable[[int], float]) -> int:
@@ -26,10 +34,28 @@ def distance(data_bytes: int, seconds_with: Callable[[int], float]) -> int:
     """
     if data_bytes < SMALLEST:
         return 0
-    size = round(math.log(data_bytes / SMALLEST, 4))
+    size = f"{4 ** round(math.log(data_bytes / SMALLEST, 4))} MiB"
+    if size not in _known:
+        _known.update(chosen().get(cpu_name(), {}))
     if size not in _known:
         _known[size] = _measured(seconds_with)
+        _keep()
     return _known[size]
+
+
+def chosen() -> dict[str, dict[str, int]]:
+    """What was measured so far: distances by the size of the data, by processor."""
+    folder = cache_folder()
+    if folder is None:
+        return {}
+    # A damaged file counts as none, and is written again
+    with suppress(OSError, ValueError, AttributeError):
+        found = json.loads((folder / FILE).read_text())
+        return {
+            str(cpu): {str(size): int(ahead) for size, ahead in by_size.items()}
+            for cpu, by_size in found.items()
+        }
+    return {}
 
 
 def _measured(seconds_with: Callable[[int], float]) -> int:
@@ -39,3 +65,11 @@ def _measured(seconds_with: Callable[[int], float]) -> int:
         for ahead in DISTANCES:
             least[ahead] = min(least[ahead], seconds_with(ahead))
     return min(least, key=lambda ahead: least[ahead])
+
+
+def _keep() -> None:
+    folder = cache_folder()
+    if folder is not None:
+        found = chosen() | {cpu_name(): dict(_known)}
+        with suppress(HogwildError), writing(folder / FILE) as file:
+            file.write(json.dumps(found, indent=1, sort_keys=True).encode())
