@@ -194,7 +194,7 @@ class Run:
         if self.workers > 1 and forks:
             kernels = {*self.problem.kernels(), *self._kind.kernels(self.problem)}
             make = partial(Workers, self.problem, strategy)
-            hired = pool.hire(make, wanted, kernels, self.workers)
+            hired = pool.hire(make, wanted, kernels, self.workers, self._kind.unzeroed)
             self._team, self._control, self._shared = hired, hired.control, hired.shared
             return
         arrays = private_arrays(wanted | Control.arrays(self.workers))

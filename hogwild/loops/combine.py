@@ -172,6 +172,7 @@ class CombineWorker(RowWorker):
     """A worker with a copy of the weights, to which the changes of the others are added."""
 
     uses_frequency = True
+    unzeroed = "slots", "frequent_slots", "sums"
     kernel = staticmethod(combining_loop)
 
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:

@@ -50,6 +50,7 @@ class Worker(ABC):
         self._merged = 0.0
         self._alone = False
 
+    unzeroed: tuple[str, ...] = ()  # shared arrays that it writes before it reads
     uses_frequency = False  # whether it treats columns by how frequent they are
 
     @classmethod

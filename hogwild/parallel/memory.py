@@ -8,7 +8,7 @@ depend on the size of /dev/shm, and nothing is left of it after kill -9.
 import contextlib
 import mmap
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -49,14 +49,16 @@ class Arena:
         self._size = 0  # bytes
         self._block: mmap.mmap | None = None
 
-    def arrays(self, wanted: Wanted) -> Arrays:
-        """Arrays of zeros that take the place of those given out before."""
-        size, used = size_of(wanted), self._size
-        if size > used:
-            self._block, self._size = _claimed(size, self._mapped, used), size
+    def arrays(self, wanted: Wanted, unzeroed: Collection[str] = ()) -> Arrays:
+        """Arrays that take the place of those given out before; all but the `unzeroed` are zero."""
+        size, had = size_of(wanted), self._size
+        if size > had:
+            self._block, self._size = _claimed(size, self._mapped, had), size
         assert self._block is not None
-        np.frombuffer(self._block, np.uint8, min(size, used))[:] = 0
-        return _laid_out(self._block, wanted)
+        found = _laid_out(self._block, wanted)
+        for name in wanted.keys() - set(unzeroed) if had else ():
+            found[name][:] = 0
+        return found
 
     def attach(self, wanted: Wanted) -> Arrays:
         """In a worker: the arrays that `arrays` made of the same."""

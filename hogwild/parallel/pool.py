@@ -35,12 +35,16 @@ Data = dict[bytes, npt.NDArray[Any]]  # by fingerprint
 
 
 def hire(
-    make: Callable[[Arrays, Control], Work], wanted: Wanted, kernels: set[Kernel], workers: int
+    make: Callable[[Arrays, Control], Work],
+    wanted: Wanted,
+    kernels: set[Kernel],
+    workers: int,
+    unzeroed: tuple[str, ...] = (),
 ) -> "Hired":
     """Workers that have begun on a job: the kept ones if they suit, else new ones.
 
     `make` makes their work of shared arrays and a control; it is sent to them, but for its large
-    arrays.
+    arrays. Some of the wanted arrays need not be zeroed.
     """
     global _kept
     kept = _LOCK.acquire(blocking=False)  # else some other thread has the kept ones
@@ -50,13 +54,13 @@ def hire(
             if found.suits(kernels, workers, data):
                 # They may have been ended by someone meanwhile
                 with contextlib.suppress(WorkerError):
-                    found.begin(wanted, packed, data)
+                    found.begin(wanted, packed, data, unzeroed)
                     _kept = found
                     return found
             else:
                 found.end()
         found = Hired(kernels, workers, data, kept)
-        found.begin(wanted, packed, data)
+        found.begin(wanted, packed, data, unzeroed)
     except BaseException:
         if kept:
             _LOCK.release()
@@ -114,12 +118,12 @@ class Hired:
             and self._processes.all_live()
         )
 
-    def begin(self, wanted: Wanted, packed: bytes, data: Data) -> None:
+    def begin(self, wanted: Wanted, packed: bytes, data: Data, unzeroed: tuple[str, ...]) -> None:
         """Puts a job before the workers. If that fails, they are ended."""
         missing = self._missing(data)
         wanted = wanted | _places(missing)
         try:
-            self.shared = self._arena.arrays(wanted)
+            self.shared = self._arena.arrays(wanted, unzeroed)
             for found, array in missing.items():
                 self.shared.pop(_place(found))[:] = array
             self.run("begin", packed, wanted, list(missing), tick=nothing)
