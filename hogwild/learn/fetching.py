@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 
-from hogwild.data.atomic import writing
 from hogwild.errors import HogwildError
 from hogwild.kernels.compile import cache_folder
 from hogwild.machine import cpu_name
+from hogwild.paths import writing
 
 DISTANCES = (320, 0, 160, 640)  # in non-zeros; the first where nothing is measured
 ROUNDS = 8  # in which all distances are tried in turn
