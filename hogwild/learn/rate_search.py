@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from functools import partial
+from threading import Lock
 
 from hogwild.threads import side_by_side
 
@@ -19,17 +19,22 @@ def best_rate(
     if the first one's rate is no good: the answer is the same for any number.
     """
     tried: Tried = {}
-    while True:
-        wanted: Tried = {}
-        while len(wanted) < threads:
-            best, missing = _walk(tried | wanted, guess, most)
-            if missing is None:
-                break
-            wanted[missing] = math.inf
-        if not wanted:
-            return best
-        found = side_by_side((partial(objective, rate) for rate in wanted), threads)
-        tried.update(zip(wanted, found, strict=True))
+    running: Tried = {}  # what others try now, as if it were no good
+    lock = Lock()
+
+    def search() -> None:
+        while True:
+            with lock:
+                _, missing = _walk(running | tried, guess, most)
+                if missing is None:
+                    return
+                running[missing] = math.inf
+            found = objective(missing)
+            with lock:
+                tried[missing] = found
+
+    side_by_side(threads * [search], threads)
+    return _walk(tried, guess, most)[0]
 
 
 def _walk(tried: Tried, guess: float, most: float) -> tuple[float, float | None]:

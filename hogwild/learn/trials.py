@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from threading import local
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +15,8 @@ from hogwild.learn.sample import TRIED, Sample
 Floats = npt.NDArray[np.float32]
 
 
-class Room(local):
-    """Arrays of one thread, used again: memory that is new takes longest of all."""
+class Room:
+    """Arrays of one trial, used again by the next: memory that is new takes longest of all."""
 
     def __init__(self, columns: int) -> None:
         self._size = columns + 1
@@ -47,7 +46,8 @@ def first_rate(
     """
     # The fewer rows, the less they may say against the guess
     most = max(4.0, sample.size / 32)
-    objective = partial(_objective_after, sample, trial, Room(sample.columns), heads, on_all)
+    rooms = [Room(sample.columns) for _ in range(threads)]
+    objective = partial(_objective_after, sample, trial, rooms, heads, on_all)
     return best_rate(objective, guess, most, threads)
 
 
@@ -57,7 +57,7 @@ def power_of_two(wanted: float) -> float:
 
 
 def _objective_after(
-    sample: Sample, trial: Trial, room: Room, heads: Heads, on_all: bool, rate: float
+    sample: Sample, trial: Trial, rooms: list[Room], heads: Heads, on_all: bool, rate: float
 ) -> float:
     """The objective on the one half or on both, after learning from the other at this rate.
 
@@ -67,6 +67,8 @@ def _objective_after(
     size = min(sample.size, TRIED)
     # With very few rows, the same ones must do for both
     count, judged = (size // 2, size // 2) if size >= 16 else (size, 0)
+    room = rooms.pop()  # as many as there are threads
     weights = trial(sample.rows, np.arange(count, dtype=np.uint32), rate, room)
     objectives = sample.objectives(heads, weights, 0 if on_all else judged, size)
+    rooms.append(room)
     return min(value if math.isfinite(value) else math.inf for value in objectives.tolist())
