@@ -7,6 +7,7 @@ from threading import Lock
 from hogwild.threads import side_by_side
 
 Tried = dict[float, float]  # what rates came to
+CLEAR = 0.01  # of the objective: what rises by more than this will not fall again
 
 
 def best_rate(
@@ -14,7 +15,7 @@ def best_rate(
 ) -> float:
     """Doubles, else halves, the guess for as long as that lowers the objective (after Bottou).
 
-    One rise is stepped over: on a sample the objective is not smooth. `most` is the largest factor
+    A small rise is stepped over: on a sample the objective is not smooth. `most` is the largest factor
     between the guess and the answer. Of several threads, the others try what will be asked for next
     if the first one's rate is no good: the answer is the same for any number.
     """
@@ -43,13 +44,14 @@ def _walk(tried: Tried, guess: float, most: float) -> tuple[float, float | None]
         return guess, guess
     start = best = (tried[guess], guess)
     for factor in (2.0, 0.5):
-        rate, rises = guess, 0
-        while rises < 2 and 1 / most < rate / guess < most:
+        rate, rises, clear = guess, 0, False
+        while rises < 2 and not clear and 1 / most < rate / guess < most:
             rate *= factor
             if rate not in tried:
                 return best[1], rate
             found = (tried[rate], rate)
             rises = 0 if found < best else rises + 1
+            clear = found[0] > best[0] + CLEAR * abs(best[0])
             best = min(best, found)
         if best < start:
             break
