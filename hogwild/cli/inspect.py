@@ -29,7 +29,6 @@ Found = tuple[Any, str, list[tuple[str, str]]]  # statistics, their meaning, and
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
     parser.add_argument(
         "data",
         metavar="DATA",

@@ -133,13 +133,11 @@ class Reading(Outcome):
     def finish(
         self, shared: Arrays, reading: Any, snapshots: tuple[int, int] | None, part: int, parts: int
     ) -> Doubles:
-        """Computes a share of the weights from what is stored."""
         span = view(Span, *share_of(self._size, parts, part))
         finish(shared["stored"], reading, span, shared["weights"])
         return np.zeros(0)
 
     def name(self, shared: Arrays) -> str:
-        """The name of the array of the weights."""
         return "weights"
 
 

@@ -30,7 +30,6 @@ class ColumnStrataWorker(Worker):
 
     @classmethod
     def kernels(cls, problem: RowProblem) -> list[Kernel]:
-        """What it calls."""
         return [parts_loop(problem.step)]
 
     @classmethod
