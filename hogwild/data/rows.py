@@ -70,8 +70,7 @@ class Rows:
         self.__dict__ = made.__dict__
         if len(self) != X.shape[0]:
             raise DataError(f"{name}: a matrix of {X.shape[0]} rows has {len(self)} row pointers")
-        if sample_weight is not None:
-            self.sample_weight = _weights(sample_weight, len(self), name)
+        self.sample_weight = _weights(sample_weight, len(self), name)
 
     @classmethod
     def from_arrays(

@@ -139,15 +139,8 @@ class _Lines:
         elif self.several:
             names, numbers = np.unique(self.y, return_inverse=True)
             y = LabelSets(self.label_ends, numbers, names)
-        return Rows.from_arrays(
-            self.indptr,
-            self.indices,
-            self.values,
-            self.columns,
-            y,
-            index_base=self.base,
-            name=self.name,
-        )
+        arrays = self.indptr, self.indices, self.values
+        return Rows.from_arrays(*arrays, self.columns, y, index_base=self.base, name=self.name)
 
     def _make_room(self, size: int) -> None:
         """Makes the arrays hold a block's worth more, at the least: `1` and `1:1` are shortest."""
