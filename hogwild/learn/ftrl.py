@@ -90,7 +90,7 @@ class Ftrl(Solver):
         length = math.sqrt(sample.mean_square)
         wanted = self._slope / LOSSES[self._config.loss_name].curvature
         guess = power_of_two(wanted / length if length else 0.0)
-        return first_rate(sample, self._try_out, guess, sample.threads, self._heads, on_all=True)
+        return first_rate(sample, self._try_out, guess, self._heads, on_all=True)
 
     def _try_out(
         self, rows: RowView, order: npt.NDArray[np.uint32], rate: float, room: Room
