@@ -137,20 +137,15 @@ class LinearModel:
         scores = self.decision_function(rows)
         known = rows.narrowed(self.columns) if rows.columns > self.columns else rows
         data = Set.of(known, self.target, factors)
-        loss, penalty = self._losses(data)
-        mean = loss / data.weight
-        objective = penalty + mean
+        heads, stored, span = self._heads, self._stored, view(Span, 0, len(data))
+        losses = heads.evaluate(data.view, data.weighted, span, stored, self.parameter)
+        mean = float(losses[0]) / data.weight
+        objective = self.penalty.value(stored[: -heads.width]) + mean
         counted = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
         scores = scores if self.target.heads > 1 else scores.astype(np.float64)
         given = scores, self.target.known(rows), counted.astype(np.float64), self.loss
         found = {name: metric(*given) for name, metric in self.target.metrics.items()}
         return {"rows": len(rows), "objective": objective, "loss": mean, **found}
-
-    def _losses(self, data: Set) -> tuple[float, float]:
-        """The sum of the losses of rows, and the penalty."""
-        heads, stored, span = self._heads, self._stored, view(Span, 0, len(data))
-        found = heads.evaluate(data.view, data.weighted, span, stored, self.parameter)
-        return float(found[0]), self.penalty.value(stored[: -heads.width])
 
     def _arrays(self) -> model_file.Arrays:
         """The arrays of a model file."""
