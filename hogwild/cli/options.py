@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from hogwild.config import Config, kind_of
+from hogwild.data.labels import as_written
 from hogwild.data.ratings import DUPLICATES
 from hogwild.errors import HogwildError, OptionError
 from hogwild.learn.registry import load_model
@@ -103,8 +104,7 @@ def refuse(parsed: argparse.Namespace, model: Any, *options: str) -> None:
 
 def plain(label: Any) -> str:
     """A label as it stood in the file: 1, where the number is 1.0."""
-    whole = isinstance(label, float) and label.is_integer() and abs(label) < 2**53
-    return str(int(label) if whole else label)
+    return str(as_written(label))
 
 
 def base_of(model: Any) -> Any:

@@ -70,6 +70,12 @@ class LabelSets:
         return _of_lists(given, name)
 
 
+def as_written(label: Any) -> Any:
+    """A label as text has it: 1, where the number is 1.0."""
+    whole = isinstance(label, float) and label.is_integer() and abs(label) < 2**53
+    return int(label) if whole else label
+
+
 def unknown_label(name: str, row: int, label: Any, known: tuple[Any, ...]) -> DataError:
     """The error for a label that a model does not know."""
     shown = ", ".join(str(label) for label in known[:5]) + (", ..." if len(known) > 5 else "")
