@@ -404,9 +404,8 @@ class LinearProblem(RowProblem):
     @cached_property
     def _distance(self) -> int:
         """How many non-zeros ahead rows are fetched, on this machine."""
-        if (
-            self.heads.width > 1
-        ):  # the rows are the least of it; and what is measured is kept for all
+        # Of several heads the rows are the least of it; and what is measured is kept for all
+        if self.heads.width > 1:
             return fetching.DISTANCES[0]
         rows, weights = self._sets["train"].view, np.zeros(self.size, np.float32)
         bias = np.zeros(self.width, np.float32)
