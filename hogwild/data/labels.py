@@ -56,7 +56,7 @@ class LabelSets:
         return found
 
     @classmethod
-    def of(cls, y: Any, rows: int, name: str) -> "LabelSets | None":
+    def of(cls, y: Any, name: str) -> "LabelSets | None":
         """The label sets that `y` is, if it is any: a matrix of 0 and 1, or a list of lists."""
         if isinstance(y, LabelSets):
             return y

@@ -375,7 +375,7 @@ def _weights(given: Any, rows: int, name: str) -> npt.NDArray[np.float32] | None
 
 
 def _label_array(y: Any, rows: int, name: str) -> Any:
-    sets = LabelSets.of(y, rows, name)
+    sets = LabelSets.of(y, name)
     if sets is not None:
         if len(sets) != rows:
             raise DataError(f"{name}: {rows} rows need {rows} sets of labels, not {len(sets)}")
