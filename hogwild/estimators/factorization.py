@@ -161,7 +161,6 @@ class MatrixFactorization(BaseEstimator):
 
 
 def _ratings(users: Any, items: Any, values: Any) -> Ratings:
-    """Ratings with values."""
     if isinstance(users, Ratings):
         if items is not None or values is not None:
             raise DataError(f"{users.name}: hogwild.Ratings have all in them; give them alone")

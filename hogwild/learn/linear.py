@@ -371,7 +371,6 @@ class LinearProblem(RowProblem):
         self._distance  # noqa: B018
 
     def find_rate(self) -> float:
-        """A first rate: the best of some, tried on a few rows."""
         return self._solver.find_rate(self.sample)
 
     # What the workers ask

@@ -340,7 +340,6 @@ class FactorModel:
         return scores
 
     def _checked_values(self, values: Any, count: int, name: str = "the ratings") -> Floats:
-        """Values as the loss takes them."""
         array = np.asarray(values)
         if array.ndim != 1 or array.dtype.kind not in "fiub" or len(array) != count:
             raise DataError(

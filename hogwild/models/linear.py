@@ -97,10 +97,8 @@ class LinearModel:
         """The score of each row: positive for the second label. X as for `hogwild.Rows`."""
         rows = self._fitting(X)
         out = np.empty(len(rows), np.float32)
-        kernels.scores(
-            *(rows.begins, rows.ends, rows.indices, rows.values),
-            *(self.weights, np.float32(self.intercept), out),
-        )
+        arrays = rows.begins, rows.ends, rows.indices, rows.values
+        kernels.scores(*arrays, self.weights, np.float32(self.intercept), out)
         return out
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
