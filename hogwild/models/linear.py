@@ -156,14 +156,10 @@ class LinearModel:
         """Writes the model to one file; `hogwild.load_model` reads it back bit for bit."""
         arrays = self._arrays()
         sparse = "indices" in arrays
-        about = {
-            "kind": self.kind,
-            "intercept": None if "intercepts" in arrays else self.intercept,
-            "loss": self.loss,
-            "parameter": self.parameter,
-            "index_base": self.index_base,
-            "about": self.about,
-        } | self.target.about()
+        names = "kind", "intercept", "loss", "parameter", "index_base", "about"
+        about = {name: getattr(self, name) for name in names} | self.target.about()
+        if "intercepts" in arrays:
+            about["intercept"] = None
         if sparse:
             about["columns"] = len(self.weights)
         model_file.write(path, about, arrays, version=2 if sparse else 1)
