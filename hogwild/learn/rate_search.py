@@ -21,10 +21,11 @@ def best_rate(
     """
     tried: Tried = {}
     coming: list[float] = []
-    running: list[float] = []
+    running = 0
     changed = Condition()
 
     def search() -> None:
+        nonlocal running
         while True:
             with changed:
                 # All trials take as long: who is ready first waits, and then knows more
@@ -34,12 +35,12 @@ def best_rate(
                 if not coming:
                     return
                 rate = coming.pop(0)
-                running.append(rate)
+                running += 1
             try:
                 tried[rate] = objective(rate)
             finally:
                 with changed:
-                    running.remove(rate)
+                    running -= 1
                     changed.notify_all()
 
     side_by_side(threads * [search], threads)

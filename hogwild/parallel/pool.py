@@ -101,7 +101,6 @@ class Hired:
         self._kernels = kernels
         self._kept = kept
         self._sound = True  # no command was broken off
-        self._beginning = False  # whether they have yet to answer that they have begun
         try:
             self._processes = Processes(_serving(self._arena, data, self.control), self.control)
         except BaseException:
@@ -128,8 +127,7 @@ class Hired:
             self.shared = self._arena.arrays(wanted, unzeroed)
             for found, array in missing.items():
                 self.shared.pop(_place(found))[:] = array
-            self._processes.send("begin", packed, wanted, list(missing))
-            self._beginning = True
+            self.run("begin", packed, wanted, list(missing), tick=nothing)
         except BaseException:
             self.end()
             raise
@@ -140,9 +138,6 @@ class Hired:
     def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
         """Has every worker do the command; their answers by rank."""
         self._sound = False
-        if self._beginning:
-            self._processes.answers(nothing)
-            self._beginning = False
         answers = self._processes.run(command, *arguments, tick=tick)
         self._sound = True
         return answers

@@ -69,21 +69,13 @@ class Processes:
         theirs.close()
 
     def run(self, command: str, *arguments: Any, tick: Tick) -> list[Any]:
-        self.send(command, *arguments)
-        return self.answers(tick)
-
-    def send(self, command: str, *arguments: Any) -> None:
-        """Has every worker do the command; `answers` must be called before the next one."""
-        for rank, pipe in enumerate(self._pipes):
+        answers: list[Any] = [None] * len(self._pids)
+        waiting = dict(zip(self._pipes, range(len(self._pids)), strict=True))
+        for pipe, rank in waiting.items():
             try:
                 pipe.send((command, arguments))
             except OSError:
                 raise self._died(rank) from None
-
-    def answers(self, tick: Tick) -> list[Any]:
-        """What the workers answer to what was sent, by rank."""
-        answers: list[Any] = [None] * len(self._pids)
-        waiting = dict(zip(self._pipes, range(len(self._pids)), strict=True))
         while waiting:
             for pipe in cast(list[Pipe], connections.wait(list(waiting), timeout=TICK)):
                 rank = waiting.pop(pipe)
