@@ -21,11 +21,10 @@ def best_rate(
     """
     tried: Tried = {}
     coming: list[float] = []
-    running = 0
+    running: list[float] = []
     changed = Condition()
 
     def search() -> None:
-        nonlocal running
         while True:
             with changed:
                 # All trials take as long: who is ready first waits, and then knows more
@@ -35,12 +34,12 @@ def best_rate(
                 if not coming:
                     return
                 rate = coming.pop(0)
-                running += 1
+                running.append(rate)
             try:
                 tried[rate] = objective(rate)
             finally:
                 with changed:
-                    running -= 1
+                    running.remove(rate)
                     changed.notify_all()
 
     side_by_side(threads * [search], threads)
