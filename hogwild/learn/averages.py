@@ -36,8 +36,9 @@ class Averages(Outcome):
         sums = CANDIDATES[1:] if self.snapshots else ()
         return dict.fromkeys(sums, (self._size, np.float32)) | {"chosen": (1, np.int64)}
 
-    def kernels(self) -> list[Kernel]:
-        return [kernels.add_scaled, kernels.finish] if self.snapshots else []
+    def kernels(self, alone: bool) -> list[Kernel]:
+        adding = [] if alone else [kernels.add_scaled]
+        return [*adding, kernels.finish] if self.snapshots else []
 
     def add(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
         sums, keep = shared["tail" if late else "whole"], 0.0 if first else 1.0

@@ -127,7 +127,7 @@ class Reading(Outcome):
         """The weights; what they are computed from is shared anyway."""
         return {"weights": (self._size, np.float32)}
 
-    def kernels(self) -> list[Kernel]:
+    def kernels(self, alone: bool) -> list[Kernel]:
         return [finish, count]
 
     def finish(

@@ -219,7 +219,8 @@ class LinearProblem(RowProblem):
         if self.columns * self.width > FEW_COLUMNS:
             sampled.append(renumber)
         needs_sample = self.snapshots or not self.config.eta0
-        return always + self._outcome.kernels() + trying + (sampled if needs_sample else [])
+        always += self._outcome.kernels(self.threads == 1)
+        return always + trying + (sampled if needs_sample else [])
 
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
         """Writes the weights to begin with into the shared ones: zeros, or what is given."""
