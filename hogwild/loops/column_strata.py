@@ -79,5 +79,6 @@ class ColumnStrataWorker(Worker):
     def _order(self, epoch: int, mine: int) -> npt.NDArray[np.uint32]:
         rows = self._separate[mine]
         order = np.empty(len(rows), np.uint32)
-        self._problem.shuffle(order, 0, seed_of(self._problem.seed, epoch, mine))
+        seed = seed_of(self._problem.seed, epoch, mine)
+        self._problem.shuffle(order, 0, seed, self._shared["row_state"])
         return rows[order]

@@ -412,7 +412,9 @@ class OrderedWorker(Worker):
         for shard in range(self._first, self._end):
             begin, end = self._bounds[shard : shard + 2] - self._bounds[self._first]
             seed = seed_of(self._problem.seed, epoch, shard)
-            self._problem.shuffle(self._order[begin:end], self._bounds[shard], seed)
+            self._problem.shuffle(
+                self._order[begin:end], self._bounds[shard], seed, self._shared["row_state"]
+            )
 
     def _go(self, share: Share, own: tuple[Any, ...], longest: int) -> None:
         """Goes through rounds; `own` are sums of losses, and where its shards begin and stop."""

@@ -1,0 +1,72 @@
+"""When to prove how good a model is: a proof takes time, too, and is worth it only now and then.
+
+All decisions count work, in passes over the rows, and never seconds.
+"""
+
+from dataclasses import dataclass
+
+FIRST = 3  # passes, after each of which it may be time
+MORE = 1.15  # times the work of the last proof
+AT_MOST = 0.1  # share of the work that proofs take, but for the last
+HOPE = 2.0  # times what is wanted: a gap that is expected to be smaller is looked at
+# The gap at the end of a pass, over what the rows of that pass added to it when they were visited
+SMOOTH, NOT_SMOOTH = 0.2, 0.05
+PATIENCE = 2.0  # times the work of the last progress, after which training is stuck
+LEAST_PATIENCE = 30.0  # passes
+PROGRESS = 0.9  # a gap is smaller than before if it is below this share of it
+
+
+@dataclass
+class Pace:
+    """Counts the work, and says when to look.
+
+    Attributes:
+        cost: of a proof, in passes.
+        smooth: whether the loss is; the first guess of a gap depends on it.
+        work: passes so far.
+    """
+
+    cost: float
+    smooth: bool
+    work: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._looked_at = 0.0
+        self._spent = 0.0
+        self._ratio = SMOOTH if self.smooth else NOT_SMOOTH
+        self._excess = 0.0
+        self._least = float("inf")
+        self._progress_at = 0.0
+
+    def passed(self, work: float, excess: float) -> None:
+        """Counts a pass, whose rows added `excess` to the gap when they were visited."""
+        self.work += work
+        self._excess = excess
+
+    def is_due(self, wanted: float) -> bool:
+        """Whether to look, where a gap of `wanted` ends the training; 0: none does."""
+        if self.work < MORE * self._looked_at and self.work > FIRST:
+            return False
+        if self._ratio * self._excess <= HOPE * wanted:
+            return True
+        if wanted == 0.0 and self.work <= FIRST:
+            return True
+        return self._is_affordable
+
+    @property
+    def _is_affordable(self) -> bool:
+        return self._spent + self.cost <= AT_MOST * self.work
+
+    def looked(self, gap: float) -> None:
+        """Notes what a look found."""
+        self._looked_at = self.work
+        self._spent += self.cost
+        if self._excess > 0.0:
+            self._ratio = gap / self._excess
+        if gap < PROGRESS * self._least:
+            self._least, self._progress_at = gap, self.work
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the gap has not become smaller for long."""
+        return self.work > max(LEAST_PATIENCE, PATIENCE * self._progress_at)
