@@ -33,6 +33,9 @@ LOOKED_AT = 65_536  # values, at most, from which the typical length of a row is
 RESTART = 1.6  # times the work at which a mean of the weights began, after which the next begins
 CLAIM = 1.5  # times the gap that is wanted: from there on weights are made anew for the proof
 DRIFT = 1e-5  # share of the objective: how wrong a proof may be for weights that have drifted
+ROUNDING = 3e-8  # the same for weights made anew, whose scores are in single precision
+FINE = 3.0  # times DRIFT: proofs that are finer need weights made anew
+REBUILD = 100.0  # passes, after which weights are made anew
 FALLEN = 1e-5  # share of the objective that the dual one may fall by, with rounding
 NOTHING = 1e-6  # share of the objective at zero weights; one below it counts as no more
 COST, COST_OF_MEAN = 1.0, 0.2  # of a proof, in passes
@@ -111,6 +114,7 @@ class Proof(Outcome):
         self._value = -math.inf
         self._sums: Doubles = np.zeros(3)
         self._mean_from, self._mean_of = 0.0, 0
+        self._rebuilt_at = 0.0
 
     # What is shared
 
@@ -263,22 +267,35 @@ class Proof(Outcome):
     ) -> None:
         """Finds a lower bound of the optimum; an exact one where it may end the training."""
         objectives, bias = self._objectives, self._multiplier
-        found = objectives.dual(state, square, bias) - DRIFT * abs(self._objective)
-        if self._may_end(found):
-            if self._intercept:
-                objectives.balance(state)
-            weights = objectives.weights_of(state, self._columns)
-            stored[:-1] = weights
-            balance = objectives.standing(state)[0]
-            self._balance_intercept(stored, bias, balance)
+        found = objectives.dual(state, square, bias)
+        less = DRIFT
+        if self._needs_exact(found):
+            weights = self._rebuild(stored, state)
             found = objectives.dual(state, float(np.einsum("i,i", weights, weights)), bias)
-        self.bound = max(self.bound, found)
+            less = ROUNDING
+        self.bound = max(self.bound, found - less * abs(self._objective))
 
-    def _may_end(self, bound: float) -> bool:
-        """Whether an exact bound, near this one, may end the training."""
+    def _needs_exact(self, bound: float) -> bool:
+        """Whether a bound is near enough to the end of the training to be found exactly."""
+        near = DRIFT * abs(self._objective)
+        if self._pace.work >= self._rebuilt_at + REBUILD:
+            return True
         if self._config.target is not None:
-            return bound >= self._config.target - DRIFT * abs(self._objective)
-        return self._objective - bound <= CLAIM * self._wanted() + DRIFT * abs(self._objective)
+            return bound >= self._config.target - near
+        return self._objective - bound <= max(CLAIM * self._wanted(), FINE * near)
+
+    def _rebuild(
+        self, stored: npt.NDArray[np.float32], state: npt.NDArray[np.float32]
+    ) -> npt.NDArray[np.float64]:
+        """Makes the weights anew from the dual variables, whose sum is made 0 for an intercept."""
+        objectives = self._objectives
+        if self._intercept:
+            objectives.balance(state)
+        weights = objectives.weights_of(state, self._columns)
+        stored[:-1] = weights
+        self._balance_intercept(stored, self._multiplier, objectives.standing(state)[0])
+        self._rebuilt_at = self._pace.work
+        return weights
 
     @property
     def gap(self) -> float:

@@ -26,7 +26,7 @@ Bounds = Callable[[float, float], tuple[float, float]]
 INWARDS = 1.0 - 2.0**-22
 # A step on a logistic margin that is at most this long needs one round of Newton's method
 SHORT = 0.1
-NEAR = 0.02  # of a margin: two rounds of Newton's method this close end the search
+NEAR = 0.02  # two rounds of Newton's method whose margins are this close end the search
 ROUNDS = 50
 TINY = 1e-30
 
@@ -148,7 +148,7 @@ def margin_after(margin, t, k):
         unmoved = math.log((1.0 - t) / t)
         far = min(far, unmoved) if step > 0.0 else max(far, unmoved)
     low, high = min(margin, far), max(margin, far)
-    at = margin
+    at, moved = margin, 2.0 * abs(step)
     for _ in range(ROUNDS):
         excess = at - margin - k * (share - t)
         if excess > 0.0:
@@ -156,11 +156,12 @@ def margin_after(margin, t, k):
         else:
             low = at
         after = at - excess / (1.0 + k * share * (1.0 - share))
-        if not low <= after <= high:
+        if not low <= after <= high or abs(after - at) > 0.5 * moved:
             after = 0.5 * (low + high)
         moved = abs(after - at)
         at = after
-        if moved < NEAR:
+        # Near enough, also beside how far t moves: else a step might do harm
+        if moved < NEAR and k * share * (1.0 - share) * moved <= 0.5 * abs(at - margin):
             break
         share = sigmoid_of_minus(at)
     return at

@@ -445,6 +445,8 @@ class LinearProblem(RowProblem):
 
     def find_rate(self) -> float:
         """A first rate: the best of some, tried on a few rows."""
+        if self.proves:  # it has none, and a sample would take time
+            return 1.0
         return self._solver.find_rate(self.sample)
 
     # What the workers ask

@@ -27,7 +27,8 @@ T = TypeVar("T")
 PART, MOST_PARTS = 32_768, 8  # rows of a part; parts do not depend on the number of threads
 FIRST_STEP = 0.1  # of a search for a scale or an intercept
 ROUNDS = 12
-CLOSE = 1e-3  # share of the first step at which a search ends
+FINEST = 1e-7
+CLOSE = 1e-2  # share of the first step at which a search ends
 RESIDUAL = 2.0  # times the intercept: how much larger that of the optimum may be
 
 
@@ -51,6 +52,7 @@ class Objectives:
         self._l2, self._parameter = l2, parameter
         self._intercept = intercept
         self._loss, self._kind, self._weighted = loss, kind, data.weighted
+        self._steps = dict.fromkeys(("scale", "bias"), FIRST_STEP)
 
     def kernels(self, points: int) -> list[Kernel]:
         """What a training calls, where so many weights are compared."""
@@ -87,12 +89,18 @@ class Objectives:
 
         for _ in range(2 if scaled and self._intercept else 1):
             if scaled:
-                scale = max(0.0, zero_of(by_scale, scale))
+                scale = max(0.0, self._searched("scale", by_scale, scale))
             if self._intercept:
-                bias = zero_of(by_bias, bias)
+                bias = self._searched("bias", by_bias, bias)
         loss = self._sums(scores, scale, bias)[0]
         objective = 0.5 * self._l2 * scale * scale * square + loss / self.size
         return Point(objective, scale, bias)
+
+    def _searched(self, name: str, rising: Callable[[float], float], start: float) -> float:
+        """The zero of a function; the better the guesses were so far, the finer the search."""
+        found = zero_of(rising, start, self._steps[name])
+        self._steps[name] = max(FINEST, 0.5 * self._steps[name], abs(found - start))
+        return found
 
     def measured(self, scores: Weights, point: Point) -> Doubles:
         """The sums of the losses and of the two errors of all rows."""
@@ -172,9 +180,9 @@ class Objectives:
         return side_by_side([partial(work, span) for span in spans], self.threads)
 
 
-def zero_of(rising: Callable[[float], float], start: float) -> float:
-    """Where a function that never falls is about 0; the search begins near `start`."""
-    at, value, step = start, rising(start), FIRST_STEP * max(1.0, abs(start))
+def zero_of(rising: Callable[[float], float], start: float, step: float) -> float:
+    """Where a function that never falls is about 0; it is likely within a step of `start`."""
+    at, value = start, rising(start)
     if value == 0.0:
         return at
     close = CLOSE * step
