@@ -13,6 +13,7 @@ HOPE = 2.0  # times what is wanted: a gap that is expected to be smaller is look
 SMOOTH, NOT_SMOOTH = 0.2, 0.05
 PATIENCE = 2.0  # times the work of the last progress, after which training is stuck
 LEAST_PATIENCE = 30.0  # passes
+LOOKS = 4  # without progress, at least
 PROGRESS = 0.9  # a gap is smaller than before if it is below this share of it
 
 
@@ -37,6 +38,7 @@ class Pace:
         self._excess = 0.0
         self._least = float("inf")
         self._progress_at = 0.0
+        self._seen = 0  # looks since then
 
     def passed(self, work: float, excess: float) -> None:
         """Counts a pass, whose rows added `excess` to the gap when they were visited."""
@@ -63,10 +65,11 @@ class Pace:
         self._spent += self.cost
         if self._excess > 0.0:
             self._ratio = gap / self._excess
+        self._seen += 1
         if gap < PROGRESS * self._least:
-            self._least, self._progress_at = gap, self.work
+            self._least, self._progress_at, self._seen = gap, self.work, 0
 
     @property
     def is_stuck(self) -> bool:
         """Whether the gap has not become smaller for long."""
-        return self.work > max(LEAST_PATIENCE, PATIENCE * self._progress_at)
+        return self._seen >= LOOKS and self.work > max(LEAST_PATIENCE, PATIENCE * self._progress_at)

@@ -157,9 +157,10 @@ class Proof(Outcome):
         known = len(start.get("row_state", ())) == STATE * self._rows
         return {name: start[name] for name in start if name == "stored" or known}
 
-    def begin(self, shared: Arrays, start: Arrays) -> None:
+    def begin(self, shared: Arrays, start: Arrays, at_zero: float) -> None:
         """Makes dual variables of what training goes on from, and the weights that suit them."""
         self._reset()
+        self._scale = at_zero if math.isfinite(at_zero) else 0.0
         self._growing = float(self._rows) if self._can_grow and not start else 0.0
         if not start:
             return
@@ -232,9 +233,8 @@ class Proof(Outcome):
 
     # The proof
 
-    def prove(self, shared: Arrays, at_zero: float) -> Doubles:
+    def prove(self, shared: Arrays) -> Doubles:
         """Compares the best weights with the dual variables; sums over the rows for the former."""
-        self._scale = at_zero
         stored, state = shared["stored"], shared["row_state"]
         given = [stored, *([shared["mean"]] if self._means else [])]
         scores = self._objectives.scores([one[:-1] for one in given])
@@ -318,7 +318,7 @@ class Proof(Outcome):
 
     @property
     def _stuck(self) -> str | None:
-        return "stuck" if self._pace.is_stuck else None
+        return "stuck" if self._pace.is_stuck and self.gap <= FINE * DRIFT else None
 
     def use(self, threads: int) -> None:
         """The threads that may be used."""

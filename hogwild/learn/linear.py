@@ -270,7 +270,7 @@ class LinearProblem(RowProblem):
         if self.votes:  # the members go on from what was learned together
             shared["members"].reshape(-1, self.size)[:] = self.learned(shared)["weights"]
         self._solver.start(shared["stored"])
-        self._outcome.begin(shared, self._start)
+        self._outcome.begin(shared, self._start, self._at_zero)
 
     @property
     def step(self) -> Step:
@@ -301,7 +301,7 @@ class LinearProblem(RowProblem):
 
     def prove(self, shared: Arrays) -> Sums:
         """Looks how good the weights are; the sums over the training rows."""
-        return {"train": self._proof.prove(shared, self._at_zero)} if self._proof else {}
+        return {"train": self._proof.prove(shared)} if self._proof else {}
 
     def proved(self) -> Proved:
         """What was proved last."""

@@ -61,8 +61,11 @@ class Outcome(ABC):
         """The part of what an earlier training came to that this one can go on from."""
         return start
 
-    def begin(self, shared: Arrays, start: Arrays) -> None:
-        """Prepares the shared arrays, which hold what training goes on from, if anything."""
+    def begin(self, shared: Arrays, start: Arrays, at_zero: float) -> None:
+        """Prepares the shared arrays, which hold what training goes on from, if anything.
+
+        `at_zero` is the objective at zero weights.
+        """
 
     def shuffle(
         self, order: npt.NDArray[np.uint32], first: int, seed: int, state: npt.NDArray[np.float32]
