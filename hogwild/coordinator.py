@@ -295,8 +295,9 @@ class Run:
         self._spent = {}
         self._control.forget_snapshots()
         self._clock.start()
+        portion = self.problem.portion(self._learns_alone)
         for number in range(parts):
-            share = number / parts, (number + 1) / parts
+            share = portion * number / parts, portion * (number + 1) / parts
             numbers = self.problem.numbers()
             online += self._learn_share(Share(self._epoch, *share, self._done, eta0, numbers))
             if self._control.stopped:
@@ -468,10 +469,9 @@ class Run:
     def _track_proof(self, row: Row, limit: str | None) -> str | None:
         """The same for a solver with a proof, which says itself when to look at the objective."""
         problem, steps = self.problem, row[self.problem.unit_name]
-        alone = self.workers == 1 and not self._strategy.deterministic
         excess = row["online_loss"] * steps
         self._clock.start()
-        found = problem.follow(self._shared, excess, steps, alone)
+        found = problem.follow(self._shared, excess, steps, self._learns_alone)
         self._clock.stop()
         if found.fell:
             raise self._diverged("the dual objective fell")
@@ -545,6 +545,11 @@ class Run:
         found = self.problem.measured(self._shared, sums)
         taken = self.problem.taken(self._shared)
         return found | {"evaluation": time.monotonic() - began, "weights": taken}
+
+    @property
+    def _learns_alone(self) -> bool:
+        """Whether rows are learned from one after the other."""
+        return self.workers == 1 and not self._strategy.deterministic
 
     def _prove(self) -> dict[str, Any]:
         """What a proof finds out, while the clock of training goes on: it is a part of that."""

@@ -11,9 +11,9 @@ AT_MOST = 0.1  # share of the work that proofs take, but for the last
 HOPE = 2.0  # times what is wanted: a gap that is expected to be smaller is looked at
 # The gap at the end of a pass, over what the rows of that pass added to it when they were visited
 SMOOTH, NOT_SMOOTH = 0.2, 0.05
-PATIENCE = 2.0  # times the work of the last progress, after which training is stuck
+PATIENCE = 3.0  # times the work of the last progress, after which training is stuck
 LEAST_PATIENCE = 30.0  # passes
-LOOKS = 4  # without progress, at least
+LOOKS = 8  # without progress, at least
 PROGRESS = 0.9  # a gap is smaller than before if it is below this share of it
 
 

@@ -30,6 +30,10 @@ from hogwild.steps.dual import NO_LIMIT, STATE, Plan, dual
 from hogwild.steps.step import Step
 
 LOOKED_AT = 65_536  # values, at most, from which the typical length of a row is estimated
+# The squared value of the intercept's column, over the typical squared length of a row. Found on
+# RCV1 and a9a: with more, rows clash; with less, the multiplier takes long
+INTERCEPT = 0.1
+LEAST_PORTION = 0.02  # of the rows, that are visited before workers meet
 RESTART = 1.6  # times the work at which a mean of the weights began, after which the next begins
 CLAIM = 1.5  # times the gap that is wanted: from there on weights are made anew for the proof
 DRIFT = 1e-5  # share of the objective: how wrong a proof may be for weights that have drifted
@@ -47,7 +51,7 @@ class DualAscent(Solver):
     def __init__(self, config: Config, heads: Heads, data: Set, intercept_share: float) -> None:
         super().__init__(config, heads, data, intercept_share)
         self._square = _typical_square(data)
-        self._intercept = (self._square or 1.0) if config.intercept else 0.0
+        self._intercept = INTERCEPT * (self._square or 1.0) if config.intercept else 0.0
         self._l2 = float(config.l2 or 0.0)
 
     @property
@@ -60,15 +64,19 @@ class DualAscent(Solver):
         return Proof(self._config, self._heads.kind, self._data, columns, square, self._intercept)
 
     def plan(self, since: float, eta0: float, *numbers: float) -> Plan:
-        growing, limit = numbers or (0.0, NO_LIMIT)
+        growing, limit, _ = numbers or (0.0, NO_LIMIT, 1.0)
         c = 1.0 / (self._l2 * len(self._data))
         square = self._square + self._intercept
         given = growing, limit, 1.0 / eta0, square, self._intercept, self._config.loss_value
         return view(Plan, c, *given)
 
     def rate(self, done: int, eta0: float) -> float:
-        """The share of a step that is made."""
+        """1 where copies may differ as much as they like, less where their changes clash."""
         return eta0
+
+    def ahead(self, copies: int) -> float:
+        """All copies move the intercept alike: as far as all of them together will."""
+        return float(copies) if self._intercept else 1.0
 
     def steady_steps(self, done: int, eta0: float) -> int:
         """A whole pass: what a row adds does not depend on the number of steps."""
@@ -108,7 +116,7 @@ class Proof(Outcome):
     def _reset(self) -> None:
         cost = COST + COST_OF_MEAN * self._means
         self._pace = Pace(cost, not self._means)
-        self._growing, self._limit = 0.0, NO_LIMIT
+        self._growing, self._limit, self._active = 0.0, NO_LIMIT, 1.0
         self._multiplier = 0.0
         self._objective, self.bound = math.inf, -math.inf
         self._value = -math.inf
@@ -173,8 +181,15 @@ class Proof(Outcome):
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """For the plan of the next pass: whether c grows, and when rows are put aside."""
-        return self._growing, self._limit
+        """Of the next pass: whether c grows, when rows are put aside, and how many are active."""
+        return self._growing, self._limit, self._active
+
+    def portion(self, alone: bool) -> float:
+        """The share of its order that each worker goes through, which repeats the active rows.
+
+        Where others learn from other rows, too, active rows come once before all meet.
+        """
+        return 1.0 if alone else max(LEAST_PORTION, self._active)
 
     def follow(self, shared: Arrays, excess: float, steps: int, alone: bool) -> Followed:
         """Takes note of a pass in which `steps` rows added `excess` to the gap.
@@ -190,8 +205,8 @@ class Proof(Outcome):
             moved = self._multiplier + self._intercept * self._objectives.c * balance
             self._balance_intercept(stored, moved, balance)
             self._add_to_mean(shared)
-        share = active / self._rows / max(1, steps)
-        self._pace.passed(steps / self._rows, excess * share)
+        self._active = active / self._rows
+        self._pace.passed(steps / self._rows, excess * self._active / max(1, steps))
         return Followed(self._pace.is_due(self._wanted()), fell)
 
     def _balance_intercept(

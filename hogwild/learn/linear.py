@@ -293,6 +293,10 @@ class LinearProblem(RowProblem):
         """Fills `order` with the rows from `first` on, in a random order."""
         self._outcome.shuffle(order, first, seed, state)
 
+    def portion(self, alone: bool) -> float:
+        """The share of its order that each worker goes through in an epoch."""
+        return self._proof.portion(alone) if self._proof else 1.0
+
     def follow(self, shared: Arrays, excess: float, steps: int, alone: bool) -> Followed:
         """Takes note of an epoch, with what its rows added to the gap when they were visited."""
         assert self._proof is not None
@@ -464,6 +468,14 @@ class LinearProblem(RowProblem):
         return task_of(
             rows, order, self.heads.scratch(self.width), shape, self.plan(share), fetching
         )
+
+    def repeats(self, share: Share) -> float:
+        """One in how many rows is visited in this share; the others were put aside."""
+        return 1.0 / max(share.numbers[-1], 1.0 / self.units) if share.numbers else 1.0
+
+    def ahead(self, copies: int) -> float:
+        """How much farther the intercept goes on one of so many copies than it is handed in."""
+        return self._solver.ahead(copies)
 
     def _fetching(self, writers: int) -> Fetching:
         cached = CACHED if writers == 1 else CACHED_BY_ONE

@@ -219,11 +219,15 @@ class Problem(ABC):
         """What the plan of the next share needs besides its rate."""
         return ()
 
-    def follow(self, shared: Arrays, excess: float, steps: int, alone: bool) -> Followed:
-        """Takes note of an epoch, with what its rows added to the gap when they were visited.
+    def portion(self, alone: bool) -> float:
+        """The share of its order that each worker goes through in an epoch.
 
-        `alone`: whether no worker learned beside another.
+        `alone`: whether no worker learns beside another.
         """
+        return 1.0
+
+    def follow(self, shared: Arrays, excess: float, steps: int, alone: bool) -> Followed:
+        """Takes note of an epoch, with what its rows added to the gap when they were visited."""
         raise NotImplementedError
 
     def prove(self, shared: Arrays) -> Sums:
@@ -344,6 +348,14 @@ class RowProblem(Problem):
 
         `writers` workers write to the weights; `groups`: the first and last group to learn.
         """
+
+    def repeats(self, share: Share) -> float:
+        """One in how many rows is visited in this share; the others were put aside."""
+        return 1.0
+
+    def ahead(self, copies: int) -> float:
+        """How much farther the intercept goes on one of so many copies than it is handed in."""
+        return 1.0
 
     def add_snapshot(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
         """Adds the weights, or those of some heads, made whole, to a sum; the first begins it."""

@@ -125,6 +125,10 @@ class Solver(ABC):
     def start(self, stored: npt.NDArray[np.float32]) -> None:
         """Prepares stored numbers, which are zero or from an earlier training."""
 
+    def ahead(self, copies: int) -> float:
+        """How much farther the intercept goes on one of so many copies than it is handed in."""
+        return 1.0
+
     def factor(self, epoch: int) -> float:
         """The factor of the first rate in an epoch (counted from 1)."""
         return 1.0

@@ -3,6 +3,10 @@
     w = c * sum of weight_i a_i x_i,   c = 1 / (l2 n)
     score = <w, x> + b;   new = best(score, a, k = c weight |x|^2);   w <- w + c weight (new - a) x
 
+Rows share the intercept, so workers on copies would all make the same change to it, and together
+overshoot. On its own copy a worker therefore moves it as far as all of them will, and so shortens
+its steps (Ma et al., "Adding vs. averaging in distributed primal-dual optimization", 2015).
+
 The intercept is a column with the value B, whose weight starts from a multiplier: b = multiplier +
 c B^2 * sum of weight_i a_i (the method of multipliers on sum of weight_i a_i = 0).
 
@@ -31,6 +35,9 @@ from hogwild.steps.step import Step
 # it is first visited, and below 0 while the row is put aside; and how far it was from its optimum
 A, Q, PULL = (U(place) for place in range(3))
 STATE = 3
+# In the scratch of a worker: how the weights change, the new dual variable, and how much farther
+# the intercept goes on its own copy
+CHANGE, NEW, AHEAD = (U(place) for place in range(3))
 LEAST = 1e-30  # a squared length, times c: an empty row has no other
 
 
@@ -40,7 +47,7 @@ class Plan(NamedTuple):
     c: float
     growing: float  # the rows over which c grows; 0: it does not
     limit: float  # rows are put aside that are farther than this from moving
-    lengthened: float  # by what squared lengths are multiplied, so that several steps do not clash
+    lengthened: float  # by what squared lengths are multiplied, so that steps do not clash
     typical: float  # squared length
     intercept: float  # B^2; 0: there is none
     parameter: float  # of the loss
@@ -75,7 +82,7 @@ def dual(loss: str, weighted: bool) -> Step:
     @inline
     def look(task, row, stored, t, sums):
         rows, plan, state, place = task.rows, task.plan, stored.state, U(STATE) * row
-        task.own.slopes[0] = 0.0
+        task.own.slopes[CHANGE] = 0.0
         q = np.float64(state[place + Q])
         if q < 0.0:
             return sums
@@ -86,21 +93,23 @@ def dual(loss: str, weighted: bool) -> Step:
         more = grown(plan, t)
         score = more * np.float64(dot_with(rows, row, stored.read) + stored.bias[0])
         a = np.float64(state[place])
-        k = max(LEAST, plan.c * weight * q * plan.lengthened * more)
+        length = q + (task.own.slopes[AHEAD] - 1.0) * plan.intercept
+        k = max(LEAST, plan.c * weight * length * plan.lengthened * more)
         new = np.float64(np.float32(best(score, target, a, k, plan.parameter)))
         put_aside(plan, state, place, score, target, new == a)
-        task.own.slopes[0] = plan.c * weight * (new - a)
-        task.own.slopes[1] = new
+        task.own.slopes[CHANGE] = plan.c * weight * (new - a)
+        task.own.slopes[NEW] = new
         total, product = sums
         return total + weight * excess(score, target, a, plan.parameter), product
 
     @inline
     def write(task, row, stored, t):
-        change = task.own.slopes[0]
+        change = task.own.slopes[CHANGE]
         if change != 0.0:
             add_to_columns(task.rows, row, np.float32(change), stored.write)
-            stored.moved[0] += np.float32(change * task.plan.intercept)
-            stored.state[U(STATE) * row] = np.float32(task.own.slopes[1])
+            farther = change * task.own.slopes[AHEAD] * task.plan.intercept
+            stored.moved[0] += np.float32(farther)
+            stored.state[U(STATE) * row] = np.float32(task.own.slopes[NEW])
 
     name = f"dual-{loss}" + ("-weighted" if weighted else "")
     targets = 1 + weighted
