@@ -38,6 +38,7 @@ RESTART = 1.6  # times the work at which a mean of the weights began, after whic
 CLAIM = 1.5  # times the gap that is wanted: from there on weights are made anew for the proof
 DRIFT = 1e-5  # share of the objective: how wrong a proof may be for weights that have drifted
 ROUNDING = 3e-8  # the same for weights made anew, whose scores are in single precision
+ROUNDED = 3e-6  # a gap as small as this may be all that single precision can prove
 FINE = 3.0  # times DRIFT: proofs that are finer need weights made anew
 REBUILD = 100.0  # passes, after which weights are made anew
 FALLEN = 1e-5  # share of the objective that the dual one may fall by, with rounding
@@ -270,7 +271,10 @@ class Proof(Outcome):
         return self._sums
 
     def _point(self, scores: npt.NDArray[np.float32], square: float, bias: Any) -> Point:
-        return self._objectives.best(scores, square, float(bias), self._means)
+        found = self._objectives.best(scores, square, float(bias), self._means)
+        if self._means or found.objective <= self._scale:
+            return found
+        return self._objectives.best(scores, square, float(bias), scaled=True)
 
     def _take(self, best: npt.NDArray[np.float32], found: Any, point: Point) -> None:
         np.multiply(found, np.float32(point.scale), out=best)
@@ -333,7 +337,7 @@ class Proof(Outcome):
 
     @property
     def _stuck(self) -> str | None:
-        return "stuck" if self._pace.is_stuck and self.gap <= FINE * DRIFT else None
+        return "stuck" if self._pace.is_stuck(rounded=self.gap <= ROUNDED) else None
 
     def use(self, threads: int) -> None:
         """The threads that may be used."""
