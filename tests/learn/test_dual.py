@@ -88,15 +88,17 @@ def dual(state, loss, intercept, weighted, l2=1e-2):
 
 @pairs(loss=DUALS, intercept=[False, True], weighted=[False, True], loop=LOOPS)
 def test_the_optimum_is_reached_and_proved(loss, intercept, weighted, loop):
-    result = fit(loss, intercept, weighted, **LOOPS[loop])
+    tol = 1e-5 if loop == "one" else 1e-3
+    result = fit(loss, intercept, weighted, tol=tol, **LOOPS[loop])
     assert result.reason == "converged"
     row = result.trace[-1]
     found = primal(result.model, loss, weighted)
     assert row["objective"] == pytest.approx(found, rel=1e-6)
     bound, rest = dual(result.state, loss, intercept, weighted)
     assert rest < 1e-7
-    assert 0 <= row["gap"] <= 1.01e-5
-    assert found - bound <= (row["gap"] + 1e-7) * found
+    assert 0 <= row["gap"] <= 1.01 * tol
+    # The bound is the best so far; the last one may be lower
+    assert found - bound <= (2 * row["gap"] + 1e-7) * found
 
 
 @each(loss=["logistic", "squared", "huber", "squared_hinge"], intercept=[False, True])
