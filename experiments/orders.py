@@ -3,6 +3,8 @@
 Also on rows that are sorted by label, where an order that is not random enough would show.
 """
 
+from typing import Any
+
 import numpy as np
 
 from experiments import report
@@ -24,7 +26,7 @@ class Permuted(LinearProblem):
         """All that training will call besides the loops."""
         return [*super().kernels(), permute]
 
-    def shuffle(self, order: Order, first: int, seed: int) -> None:
+    def shuffle(self, order: Order, first: int, seed: int, state: Any) -> None:
         """Fills `order` with the rows from `first` on, permuted."""
         permute(order, first, np.uint64(seed))
 

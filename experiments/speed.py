@@ -84,7 +84,7 @@ class Kernel:
         problem, size = self._problem, len(self._order)
         done = self._epochs * size
         self._epochs += 1
-        problem.shuffle(self._order, 0, self._epochs)
+        problem.shuffle(self._order, 0, self._epochs, self._stored.state)
         given = (
             problem.task(self._order, Share(self._epochs, 0, 1, done, self._eta0)),
             view(Span, 0, size),

@@ -34,11 +34,15 @@ TASKS = {
     "regression": Task("squared", "linear", ("numbers", "counts")),
     "mf": Task("squared", "factors", ()),
 }
+SGD, DUAL = SOLVERS = ("sgd", "dual")
+EPOCHS = 20
 ADAPTIVE = "adaptive"  # the schedule with a rate for each weight, or for each row of factors
 DEFAULTS: dict[str, dict[str, Any]] = {
     "linear": {"l2": 1e-4, "schedule": "inverse"},
     "factors": {"schedule": ADAPTIVE},
 }
+# Of linear models whose solver has no learning rate
+DEFAULTS_DUAL: dict[str, Any] = {"l2": 1e-4}
 # Of linear models with an L1 penalty
 DEFAULTS_L1: dict[str, Any] = {"l2": 0.0, "schedule": ADAPTIVE}
 # Of perceptrons: from zero weights and without a penalty, the rate changes no prediction
@@ -175,10 +179,17 @@ class Config:
         above=0,
         most=0.5,
     )
-    epochs: int = option(20, "largest number of passes over the data", least=1)
+    epochs: int | None = option(
+        None,
+        "largest number of passes over the data "
+        f"[{EPOCHS}; with the solver dual as many as are needed]",
+        least=1,
+    )
     tol: float = option(
         1e-3,
-        "stop after --patience epochs that each lower the objective by less than this share of it",
+        "stop after --patience epochs that each lower the objective by less than this share of it; "
+        "with the solver dual, when it is proved to be within this share of the optimum (not if "
+        "there is a --target)",
         least=0,
     )
     patience: int = option(2, "epochs in a row without progress before training stops", least=1)
@@ -212,6 +223,13 @@ class Config:
         most=1 << 24,
     )
     backend: str = option("process", "what the workers are", choices=always(*BACKENDS))
+    solver: str = option(
+        SGD,
+        "sgd: stochastic gradient descent; dual: dual coordinate ascent, which needs no learning "
+        "rate and proves how near the optimum it is",
+        family="linear",
+        choices=always(*SOLVERS),
+    )
     schedule: str | None = option(
         None,
         "how the learning rate decreases [inverse; perceptron: constant; with --l1 and for mf: "
@@ -247,6 +265,10 @@ class Config:
         defaults = DEFAULTS_L1 if self.zeroes else DEFAULTS.get(self.family, {})
         if self.is_perceptron:
             defaults = DEFAULTS_PERCEPTRON
+        if self.is_dual:
+            defaults = DEFAULTS_DUAL
+        elif self.epochs is None:
+            object.__setattr__(self, "epochs", EPOCHS)
         for name, value in defaults.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
@@ -341,6 +363,11 @@ class Config:
         return self.family == "linear" and isinstance(self.l1, numbers.Real) and self.l1 > 0
 
     @property
+    def is_dual(self) -> bool:
+        """Whether a linear model is learned by dual coordinate ascent."""
+        return self.family == "linear" and self.solver == DUAL
+
+    @property
     def is_perceptron(self) -> bool:
         """Whether perceptrons are learned, whose steps depend on the signs of scores alone."""
         return self.family == "linear" and self.loss == PERCEPTRON and not self.zeroes
@@ -352,7 +379,7 @@ class Config:
 
     def backoff(self, epoch: int) -> float:
         """The factor of a linear model's rate in an epoch (they count from 1), if it backs off."""
-        if not SCHEDULES[str(self.schedule)].backs_off:
+        if self.schedule not in SCHEDULES or not SCHEDULES[self.schedule].backs_off:
             return 1.0
         return float((BETA if self.beta is None else self.beta) ** (epoch - 1))
 

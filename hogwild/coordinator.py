@@ -54,7 +54,8 @@ class Result:
     Attributes:
         model: the trained model; a `hogwild.LinearModel` or a `hogwild.FactorModel`.
         reason: why training stopped: epochs, converged, target, time, overfitting (the loss on
-            held-out data no longer decreases) or interrupted.
+            held-out data no longer decreases), stuck (a proved gap no longer decreases: single
+            precision proves no more) or interrupted.
         trace: a dict for every epoch.
         header: options, chosen values, data, versions and machine.
         notes: what was left out or done otherwise than asked.
@@ -148,7 +149,8 @@ class Run:
         ready(*self._kind.kernels(self.problem))
         self._clock.start()
         started = self._start.eta0 if self._start else None
-        self._eta0 = self.config.eta0 or started or self.problem.find_rate()
+        known = self.config.eta0 or (None if self.problem.proves else started)
+        self._eta0 = known or self.problem.find_rate()
         self._rate_seconds = self._clock.seconds
 
     def run(self) -> Result:
@@ -229,7 +231,7 @@ class Run:
             "eta0_seconds": self._rate_seconds,
             "prepare_seconds": self._clock.seconds - self._rate_seconds,
         }
-        chosen |= self.problem.chosen()
+        chosen |= self.problem.chosen() | {"proves": self.problem.proves}
         self.header = trace_header(self.config.as_dict(), chosen, self.problem.describe())
         self.header["shown"] = [shown._asdict() for shown in self.problem.shown]
         self.header["summary"] = self.problem.summary()
@@ -249,7 +251,12 @@ class Run:
 
     def _go_back(self, eta0: float) -> None:
         """Goes back to the last good epoch, or to the start. The first time, a note says so."""
-        if self._eta0 == self.header["chosen"]["eta0"]:
+        if self.problem.proves:
+            self._note(
+                f"what workers changed in epoch {self._epoch} was too much together. Training goes "
+                f"on from the epoch before, with steps {1 / eta0:g} times as careful"
+            )
+        elif self._eta0 == self.header["chosen"]["eta0"]:
             text = (
                 f"the learning rate is too large: the objective rose in epoch {self._epoch}. "
                 f"Training goes on from the epoch before, with half of eta0 = {self._eta0:g}, "
@@ -288,9 +295,11 @@ class Run:
         self._spent = {}
         self._control.forget_snapshots()
         self._clock.start()
+        portion = self.problem.portion(self._learns_alone)
         for number in range(parts):
-            share = number / parts, (number + 1) / parts
-            online += self._learn_share(Share(self._epoch, *share, self._done, eta0))
+            share = portion * number / parts, portion * (number + 1) / parts
+            numbers = self.problem.numbers()
+            online += self._learn_share(Share(self._epoch, *share, self._done, eta0, numbers))
             if self._control.stopped:
                 break
         self._clock.stop()
@@ -430,6 +439,8 @@ class Run:
 
         Progress is measured by the objective if every epoch has one, else by the online loss.
         """
+        if self.problem.proves:
+            return self._track_proof(row, limit)
         every = self.config.objective_every
         if every == 1:
             row.update(self._evaluate())
@@ -454,6 +465,25 @@ class Run:
         converged = slow and not self.problem.has_risen(row["objective"], self._best)
         self._best = min(self._best, row["objective"])
         return limit or self._over_fitted(row) or ("converged" if converged else None)
+
+    def _track_proof(self, row: Row, limit: str | None) -> str | None:
+        """The same for a solver with a proof, which says itself when to look at the objective."""
+        problem, steps = self.problem, row[self.problem.unit_name]
+        excess = row["online_loss"] * steps
+        self._clock.start()
+        found = problem.follow(self._shared, excess, steps, self._learns_alone)
+        self._clock.stop()
+        if found.fell:
+            raise self._diverged("the dual objective fell")
+        reason = None
+        if found.due or limit or problem.judge:
+            row.update(self._evaluate())
+            self._check_finite(row["objective"])
+            reason = problem.proved().reason
+            self._tell_if_missed(reason, row["objective"])
+        gap = problem.proved().gap
+        row.update(gap=gap if np.isfinite(gap) else None, seconds=self._clock.seconds)
+        return reason or limit or self._over_fitted(row)
 
     def _over_fitted(self, row: Row) -> str | None:
         """A reason to stop if the held-out loss has not decreased for `patience` epochs."""
@@ -480,7 +510,7 @@ class Run:
 
     def _check_learned(self, reason: str) -> None:
         """Converged without learning anything: the learning rate became too small."""
-        if reason != "converged":
+        if reason != "converged" or self.problem.proves:
             return
         if not self.problem.learned_nothing(self.trace[-1]["objective"]):
             return
@@ -507,8 +537,8 @@ class Run:
         """The objective and the errors, by all workers, with the training clock standing still."""
         began = time.monotonic()
         self._choose()
-        sums = {}
-        for data in self.problem.sets():
+        sums = self._prove()
+        for data in [name for name in self.problem.sets() if name not in sums]:
             parts = self._do("evaluate", nothing, data)
             self.interrupt.check()
             # A row for each part, in the order of the parts, whoever did them
@@ -516,6 +546,28 @@ class Run:
         found = self.problem.measured(self._shared, sums)
         taken = self.problem.taken(self._shared)
         return found | {"evaluation": time.monotonic() - began, "weights": taken}
+
+    def _tell_if_missed(self, reason: str | None, objective: float) -> None:
+        target = self.config.target
+        if reason == "converged" and target is not None:
+            self._note(
+                f"the target {target:g} is below the optimum, as is proved: the objective is "
+                f"{objective:g}. Give a larger target"
+            )
+
+    @property
+    def _learns_alone(self) -> bool:
+        """Whether rows are learned from one after the other."""
+        return self.workers == 1 and not self._strategy.deterministic
+
+    def _prove(self) -> dict[str, Any]:
+        """What a proof finds out, while the clock of training goes on: it is a part of that."""
+        if not self.problem.proves:
+            return {}
+        self._clock.start()
+        found = self.problem.prove(self._shared)
+        self._clock.stop()
+        return found
 
     # What is left of it
 
@@ -557,12 +609,13 @@ class Run:
 
     def _state(self) -> State | None:
         """What training can go on from: where it is, or where the epoch that was kept ended."""
+        eta0 = 0.0 if self.problem.proves else self._eta0
         if self._whole:
-            return State(self.problem.state(self._shared), self._done, self._epoch, self._eta0)
+            return State(self.problem.state(self._shared), self._done, self._epoch, eta0)
         if not self._kept:
             return None
         kept = self.problem.state(self._kept | self._kept_last)
-        return State(kept, self._kept_row["steps"], self._kept_row["epoch"], self._eta0)
+        return State(kept, self._kept_row["steps"], self._kept_row["epoch"], eta0)
 
 
 def _finite(arrays: Arrays) -> bool:

@@ -421,7 +421,8 @@ class _Search:
         best, row = self._plan.combinations[picked], self._table[picked]
         config = Config.of(self._plan.options | best | {"early_stopping": None})
         if self._given_judges is None and "overfitting" in row["reasons"]:
-            config = replace(config, epochs=min(config.epochs, max(1, round(row["epochs"]))))
+            fewer = max(1, round(row["epochs"]))
+            config = replace(config, epochs=min(config.epochs or fewer, fewer))
         about = {"options": best, "rows": len(self._rows), "epochs": config.epochs}
         self._watcher.search({"kind": "picked"} | about)
         return config

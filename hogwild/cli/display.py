@@ -36,8 +36,8 @@ class Lines(Watcher):
         self._shown_numbers = [Shown(**shown) for shown in header["shown"]]
         data, objective = header["summary"]
         say(data)
-        found = f"found in {chosen['eta0_seconds']:.3f} s" if chosen["eta0_found"] else "given"
-        say(f"{objective}, {options['schedule']} rate with eta0 {chosen['eta0']:.4g} ({found})")
+        self._proves = chosen["proves"]
+        say(f"{objective}, {_way(options, chosen)}")
         workers = chosen["workers"]
         team = f"{chosen['strategy']} with {workers} {'worker' if workers == 1 else 'workers'}"
         if chosen["prepare_seconds"] >= WORTH_A_WORD:
@@ -46,7 +46,8 @@ class Lines(Watcher):
         say(textwrap.fill(f"{team}: {chosen['why']}", width, subsequent_indent="  "))
         self._throughput = header["throughput"]
         titles = [shown.title for shown in self._shown_numbers]
-        titles = ["seconds", "objective", *titles, "rate", THROUGHPUT[self._throughput]]
+        which = "gap" if self._proves else "rate"
+        titles = ["seconds", "objective", *titles, which, THROUGHPUT[self._throughput]]
         say(" epoch" + "".join(f"{title:>{_width(title) + 1}}" for title in titles))
 
     def tick(self, epoch: int, share: float, seconds: float) -> None:
@@ -67,8 +68,13 @@ class Lines(Watcher):
         speed = f"{row[self._throughput] / 1e6:.0f}"
         say(
             f"{row['epoch']:>6} {row['seconds']:>9.3f} {_formatted(row['objective'], '.6f', 11)}"
-            f"{shown} {row['rate']:>9.3g} {speed:>{_width(THROUGHPUT[self._throughput])}}"
+            f"{shown} {self._rate_or_gap(row)} {speed:>{_width(THROUGHPUT[self._throughput])}}"
         )
+
+    def _rate_or_gap(self, row: Row) -> str:
+        if not self._proves:
+            return f"{row['rate']:>9.3g}"
+        return f"{'-':>9}" if row["gap"] is None else f"{100 * row['gap']:>7.2g} %"
 
     def search(self, row: Row) -> None:
         """A line for what is compared, for each row of the table, and for what was picked."""
@@ -96,7 +102,7 @@ class Lines(Watcher):
         seconds = result.trace[-1]["seconds"] if epochs else 0.0
         say(
             f"stopped: {result.reason}, after {epochs} {'epoch' if epochs == 1 else 'epochs'} "
-            f"and {seconds:.3f} s of training"
+            f"and {seconds:.3f} s of training{_proof(result)}"
         )
 
 
@@ -170,6 +176,23 @@ class Table:
         return self._line(*firsts, *texts.values(), epochs)
 
 
+def _way(options: Row, chosen: Row) -> str:
+    """How training goes."""
+    if chosen["proves"]:
+        return "dual coordinate ascent"
+    found = f"found in {chosen['eta0_seconds']:.3f} s" if chosen["eta0_found"] else "given"
+    return f"{options['schedule']} rate with eta0 {chosen['eta0']:.4g} ({found})"
+
+
+def _proof(result: Any) -> str:
+    """What was proved, if anything was."""
+    gap = result.trace[-1].get("gap") if result.trace else None
+    if gap is None:
+        return ""
+    more = "; single precision may prove no more" if result.reason == "stuck" else ""
+    return f", within {100 * gap:.2g} % of the optimum, proved{more}"
+
+
 def _short(value: float | None, form: str = ".5g") -> str:
     return "-" if value is None else f"{value:{form}}"
 
@@ -186,7 +209,7 @@ def say(text: str, end: str = "\n") -> None:
 
 def _width(title: str) -> int:
     """Of a column, without the space before it."""
-    return {"seconds": 9, "objective": 11, "rate": 9}.get(title, len(title) + 1)
+    return {"seconds": 9, "objective": 11, "rate": 9, "gap": 9}.get(title, len(title) + 1)
 
 
 def _formatted(value: float | None, form: str, width: int) -> str:

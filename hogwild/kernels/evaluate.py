@@ -2,6 +2,7 @@
 
 import math
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numba import types
@@ -31,6 +32,11 @@ def _number_errors(score, target):
     return error * error, abs(error)
 
 
+def errors_of(kind: str) -> Any:
+    """(score, target) -> the two errors of a row, for a kind of targets."""
+    return _sign_errors if kind == SIGNS else _number_errors
+
+
 @cache
 def evaluator(loss: str, kind: str, weighted: bool) -> Kernel:
     """The kernel (rows, span, weights, parameter) -> sums over rows, each times the row's weight.
@@ -39,7 +45,7 @@ def evaluator(loss: str, kind: str, weighted: bool) -> Kernel:
     intercept is the last of the weights.
     """
     add, target_and_weight = adder(loss, weighted), target_of(weighted)
-    errors = _sign_errors if kind == SIGNS else _number_errors
+    errors = errors_of(kind)
     is_exponential = LOSSES[loss].mean is not None
 
     def evaluate(rows, span, weights, parameter):

@@ -23,8 +23,8 @@ def shuffle_part(order, begin, end, seed):
         order[i], order[other] = order[other], order[i]
 
 
-@kernel(types.void(writable(types.uint32), types.uintp, types.uint64))
-def shuffle(order, first, seed):
+@inline
+def shuffle_rows(order, first, seed):
     """Writes first, first + 1, ... into `order` in a random order."""
     size = U(order.size)
     chunks = (size + CHUNK - U(1)) // CHUNK
@@ -44,6 +44,12 @@ def shuffle(order, first, seed):
     window = CHUNK * OPEN
     for begin in range(U(0), size, window):
         shuffle_part(order, begin, min(begin + window, size), seed + U(1))
+
+
+@kernel(types.void(writable(types.uint32), types.uintp, types.uint64))
+def shuffle(order, first, seed):
+    """The same, from Python."""
+    shuffle_rows(order, first, seed)
 
 
 @kernel(types.void(writable(types.uint32), types.uintp, types.uint64))

@@ -68,7 +68,9 @@ class Stored(NamedTuple):
 class Own(NamedTuple):
     """Scratch of one worker: scores and slopes of a row, the intercept as it was last shared.
 
-    `signs` is -1 for each head, and 0 where `width` is more than there are heads; where a row
+    The last of the slopes is how much farther the intercept goes on a worker's own copy than it is
+    handed in (1: no farther), where the worker expects others to make changes like its own. `signs`
+    is -1 for each head, and 0 where `width` is more than there are heads; where a row
     belongs to some of them, 1 for these while it is looked at.
     """
 
@@ -164,6 +166,7 @@ def _fields(kind: Any) -> tuple[Any, ...]:
 def _makers(kind: Any) -> tuple[Callable[[Any], Any], ...]:
     """What makes each field of what is given for it."""
     plain: dict[Any, Callable[[Any], Any]] = {UINT: np.uintp, FLOAT: float, types.int64: int}
+    plain[types.float32] = np.float32
     return tuple(
         plain.get(known, np.asarray if known.mutable else _frozen) for known in _fields(kind)
     )

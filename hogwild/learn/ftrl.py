@@ -44,7 +44,7 @@ class Ftrl(Solver):
         """Weights are computed from sums."""
         return Reading(columns)
 
-    def plan(self, since: float, eta0: float) -> Plan:
+    def plan(self, since: float, eta0: float, *numbers: float) -> Plan:
         penalty = Penalty.of(self._config.as_dict())
         intercept = math.sqrt(self._intercept_share)
         growth = SHARED * self._gradient**2

@@ -90,7 +90,8 @@ class Heads:
         width = width or self.width
         scores, signs = zeros_on_a_line(width), zeros_on_a_line(width)
         signs[: self.count] = -1
-        arrays = scores, np.zeros(width + 1), np.zeros(width, np.float32), signs
+        slopes = np.append(np.zeros(width + 1), 1.0)
+        arrays = scores, slopes, np.zeros(width, np.float32), signs
         return view(Own, *arrays)
 
     def kernels(self, weighted: bool) -> list[Kernel]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.config import ADAPTIVE, VOTE, Config
+from hogwild.config import ADAPTIVE, DUAL, VOTE, Config
 from hogwild.data.rows import Labels, Rows
 from hogwild.data.statistics import largest_columns
 from hogwild.errors import DataError, OptionError
@@ -24,11 +24,22 @@ from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
 from hogwild.kernels.views import Clock, Fetching, Span, Stored, Task, task_of, view
 from hogwild.learn import column_sizes, fetching, progress
+from hogwild.learn.dual import DualAscent, Proof
 from hogwild.learn.ftrl import Ftrl
 from hogwild.learn.heads import heads_of, zeros_on_a_line
 from hogwild.learn.losses import LOSSES, SIGNS
 from hogwild.learn.penalties import Penalty
-from hogwild.learn.problem import Arrays, Doubles, Now, RowProblem, Share, Shown, Sums
+from hogwild.learn.problem import (
+    Arrays,
+    Doubles,
+    Followed,
+    Now,
+    Proved,
+    RowProblem,
+    Share,
+    Shown,
+    Sums,
+)
 from hogwild.learn.sample import FEW_COLUMNS, Sample
 from hogwild.learn.sets import Set, class_weights, hold_out, row_weights
 from hogwild.learn.sgd import Sgd
@@ -54,7 +65,8 @@ LENGTHS, MOST_ROWS, MOST_LINES = 1_000, 0.85, 16
 NEAR_NONZEROS = 64
 CACHED, CACHED_BY_ONE = 1 << 21, 1 << 18
 CACHED_OF_MANY = 1 << 23  # the same of several heads: whole cache lines of each column
-SOLVERS: dict[str, type[Solver]] = {ADAPTIVE: Ftrl}  # all other schedules are those of Sgd
+# By the option solver, or by the schedule; all other schedules are those of Sgd
+SOLVERS: dict[str, type[Solver]] = {DUAL: DualAscent, ADAPTIVE: Ftrl}
 TINY = 1e-12  # a rate, where a loop is only timed
 
 
@@ -124,15 +136,32 @@ class LinearProblem(RowProblem):
         self.intercept_share = _intercept_share(rows) if config.intercept else 0.0
         given = self.heads, self._sets["train"], self.intercept_share
         # With l1 it is Ftrl, as steps along a gradient make no zeros
-        self._solver = SOLVERS.get(str(config.schedule), Sgd)(config, *given)
-        if self._solver.step.width and self.heads.count > 1:
-            raise OptionError(
-                f"{'l1' if config.zeroes else 'schedule'}: it needs one score a row, of two "
-                "classes or of numbers; leave it out, or train one class against the rest"
-            )
+        kind = SOLVERS.get(config.solver) or SOLVERS.get(str(config.schedule), Sgd)
+        self._solver = kind(config, *given)
+        self._refuse_heads()
         self.width = self._solver.step.width or self.heads.width
         self._outcome = self._solver.outcome(self.columns, self.effort)
         self.snapshots, self.averages_run = self._outcome.snapshots, self._outcome.over_run
+
+    @property
+    def _proof(self) -> Proof | None:
+        return self._outcome if isinstance(self._outcome, Proof) else None
+
+    @property
+    def proves(self) -> bool:
+        """Whether it is known how near the optimum the result is."""
+        return self._proof is not None
+
+    def _refuse_heads(self) -> None:
+        """Refuses several heads where a solver knows one."""
+        if not self._solver.step.width or self.heads.count == 1:
+            return
+        options = {"l1": self.config.zeroes, "solver": self.config.is_dual, "schedule": True}
+        option = next(name for name, is_why in options.items() if is_why)
+        raise OptionError(
+            f"{option}: it needs one score a row, of two classes or of numbers; leave it out, or "
+            "train one class against the rest"
+        )
 
     def _objective_at_zero(self) -> float:
         """The objective at zero weights; infinity for a loss that is 0 there and tells nothing."""
@@ -226,7 +255,7 @@ class LinearProblem(RowProblem):
         """Writes the weights to begin with into the shared ones: zeros, or what is given."""
         for name in self.shared():
             shared[name][:] = 0
-        self._start = _given_state(start) if start else {}
+        self._start = self._outcome.suits(_given_state(start)) if start else {}
         if self._start and ("weights" in self._start) != ("weights" in self._outcome.kept):
             raise OptionError("l1: what to go on from has another kind of penalty; both or none")
         for name in self._outcome.kept:
@@ -240,13 +269,47 @@ class LinearProblem(RowProblem):
         if self.votes:  # the members go on from what was learned together
             shared["members"].reshape(-1, self.size)[:] = self.learned(shared)["weights"]
         self._solver.start(shared["stored"])
+        self._outcome.begin(shared, self._start, self._at_zero)
 
     @property
     def step(self) -> Step:
         return self._solver.step
 
     def plan(self, share: Share) -> Any:
-        return self._solver.plan(share.done, share.eta0)
+        return self._solver.plan(share.done, share.eta0, *share.numbers)
+
+    def numbers(self) -> tuple[float, ...]:
+        """What the plan of the next share needs besides its rate."""
+        return self._outcome.numbers
+
+    def shuffle(
+        self,
+        order: npt.NDArray[np.uint32],
+        first: int,
+        seed: int,
+        state: npt.NDArray[np.float32],
+    ) -> None:
+        """Fills `order` with the rows from `first` on, in a random order."""
+        self._outcome.shuffle(order, first, seed, state)
+
+    def portion(self, alone: bool) -> float:
+        """The share of its order that each worker goes through in an epoch."""
+        return self._proof.portion(alone) if self._proof else 1.0
+
+    def follow(self, shared: Arrays, excess: float, steps: int, alone: bool) -> Followed:
+        """Takes note of an epoch, with what its rows added to the gap when they were visited."""
+        assert self._proof is not None
+        self._proof.use(self.threads)
+        return self._proof.follow(shared, excess, steps, alone)
+
+    def prove(self, shared: Arrays) -> Sums:
+        """Looks how good the weights are; the sums over the training rows."""
+        return {"train": self._proof.prove(shared)} if self._proof else {}
+
+    def proved(self) -> Proved:
+        """What was proved last."""
+        assert self._proof is not None
+        return Proved(self._proof.gap, self._proof.reason)
 
     def scale(self, now: Now) -> float:
         return self._solver.scale(now)
@@ -372,6 +435,8 @@ class LinearProblem(RowProblem):
         self._distance  # noqa: B018
 
     def find_rate(self) -> float:
+        if self.proves:  # it has none, and a sample would take time
+            return 1.0
         return self._solver.find_rate(self.sample)
 
     # What the workers ask
@@ -388,6 +453,14 @@ class LinearProblem(RowProblem):
         return task_of(
             rows, order, self.heads.scratch(self.width), shape, self.plan(share), fetching
         )
+
+    def repeats(self, share: Share) -> float:
+        """One in how many rows is visited in this share; the others were put aside."""
+        return 1.0 / max(share.numbers[-1], 1.0 / self.units) if share.numbers else 1.0
+
+    def ahead(self, copies: int) -> float:
+        """How much farther the intercept goes on one of so many copies than it is handed in."""
+        return self._solver.ahead(copies)
 
     def _fetching(self, writers: int) -> Fetching:
         cached = CACHED if writers == 1 else CACHED_BY_ONE
@@ -409,13 +482,14 @@ class LinearProblem(RowProblem):
             return fetching.DISTANCES[0]
         rows, weights = self._sets["train"].view, np.zeros(self.size, np.float32)
         bias = np.zeros(self.width, np.float32)
-        stored = view(Stored, weights, weights, bias, bias, weights)
+        state = np.zeros(self.units * self.step.state, np.float32)
+        stored = view(Stored, weights, weights, bias, bias, state)
         shape, plan = self.heads.shape(self._weighted), self._solver.plan(0.0, TINY)
         size = min(self.units, max(1, int(fetching.PROBED / self._mean_length)))
 
         def pieces() -> Iterator[npt.NDArray[np.uint32]]:
             order = np.empty(self.units, np.uint32)
-            self.shuffle(order, 0, self.seed)
+            shuffle(order, 0, np.uint64(self.seed))
             yield from cycle(order[k : k + size] for k in range(0, self.units - size + 1, size))
 
         visited = pieces()

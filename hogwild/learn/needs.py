@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hogwild.learn.duals import DUALS
 from hogwild.loops.strategies import AUTO, STRATEGIES
 
 if TYPE_CHECKING:
@@ -46,7 +47,57 @@ def _has_parameter(option: str) -> Test:
     return has
 
 
+def _dual(met: Test) -> Test:
+    """What options need with the solver dual, and otherwise do not."""
+    return lambda config: not config.is_dual or met(config)
+
+
+def _can_ascend(config: "Config") -> bool:
+    loses = config.strategy == "hogwild" and config.workers != 1
+    return config.strategy in (AUTO, "combine", "ordered", "hogwild") and not loses
+
+
 NEEDS = (
+    Need(
+        "solver",
+        _given("solver"),
+        _dual(lambda config: config.loss_name in DUALS),
+        f"a loss with a dual form to be dual: {', '.join(DUALS)}",
+    ),
+    Need(
+        "solver",
+        _given("solver"),
+        _dual(lambda config: (config.l2 or 0) > 0),
+        "an l2 above 0 to be dual",
+    ),
+    Need(
+        "solver",
+        _given("solver"),
+        _dual(lambda config: config.l1 == 0),
+        "an l1 of 0 to be dual",
+    ),
+    Need(
+        "strategy",
+        _given("strategy"),
+        _dual(_can_ascend),
+        "to be auto, combine or ordered with the solver dual, or one worker: no addition may be "
+        "lost",
+    ),
+    *(
+        Need(
+            option,
+            _given(option),
+            _dual(lambda config: False),
+            "the solver sgd; dual has no learning rate",
+        )
+        for option in ("schedule", "eta0", "beta")
+    ),
+    Need(
+        "average",
+        lambda config: not config.average,
+        _dual(lambda config: False),
+        "to be left out with the solver dual",
+    ),
     Need(
         "target",
         _given("target"),
@@ -62,18 +113,20 @@ NEEDS = (
     Need(
         "beta",
         _given("beta"),
-        lambda config: config.schedule in ("backoff", "adaptive") and not config.zeroes,
+        lambda config: (
+            config.is_dual or (config.schedule in ("backoff", "adaptive") and not config.zeroes)
+        ),
         "the schedule backoff (adaptive for mf); with l1, rates go down by themselves",
     ),
     Need(
         "schedule",
-        lambda config: config.zeroes,
+        lambda config: config.zeroes and not config.is_dual,
         lambda config: config.schedule == "adaptive",
         "to be adaptive with l1",
     ),
     Need(
         "schedule",
-        lambda config: config.family == "linear" and not config.zeroes,
+        lambda config: config.family == "linear" and not config.zeroes and not config.is_dual,
         lambda config: config.schedule != "adaptive",
         "an l1 above 0 to be adaptive, for a linear model",
     ),

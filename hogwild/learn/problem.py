@@ -24,6 +24,7 @@ from hogwild.steps.step import Step
 Arrays = dict[str, npt.NDArray[Any]]
 Order = npt.NDArray[np.uint32]
 Doubles = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float32]
 Sums = dict[str, Doubles]
 BlockPair = tuple[int, int]  # a band of users, and one of items
 
@@ -39,6 +40,7 @@ class Share(NamedTuple):
     end: float  # to this one
     done: int  # steps of all workers before it
     eta0: float
+    numbers: tuple[float, ...] = ()  # what else the plan of the step needs
 
 
 class Now(NamedTuple):
@@ -47,6 +49,23 @@ class Now(NamedTuple):
     done: int
     since: int
     eta0: float
+
+
+class Followed(NamedTuple):
+    """What an epoch of a solver with a proof came to.
+
+    Whether to look how good the weights are; and whether the epoch undid what earlier ones did.
+    """
+
+    due: bool
+    fell: bool
+
+
+class Proved(NamedTuple):
+    """How near the optimum the objective is, as a share of it, and a reason to stop, if any."""
+
+    gap: float
+    reason: str | None
 
 
 class Shown(NamedTuple):
@@ -189,6 +208,36 @@ class Problem(ABC):
     def online(self, shared: Arrays, mean_loss: float) -> float:
         """An estimate of the objective, given the mean loss during the epoch."""
 
+    # Of solvers with a proof
+
+    @property
+    def proves(self) -> bool:
+        """Whether it is known how near the optimum the result is."""
+        return False
+
+    def numbers(self) -> tuple[float, ...]:
+        """What the plan of the next share needs besides its rate."""
+        return ()
+
+    def portion(self, alone: bool) -> float:
+        """The share of its order that each worker goes through in an epoch.
+
+        `alone`: whether no worker learns beside another.
+        """
+        return 1.0
+
+    def follow(self, shared: Arrays, excess: float, steps: int, alone: bool) -> Followed:
+        """Takes note of an epoch, with what its rows added to the gap when they were visited."""
+        raise NotImplementedError
+
+    def prove(self, shared: Arrays) -> Sums:
+        """Looks how good the weights are; the sums of those sets that it had to look at."""
+        return {}
+
+    def proved(self) -> Proved:
+        """What was proved last."""
+        raise NotImplementedError
+
     def went_wrong(self, objective: float, best: float) -> bool:
         """Whether to repeat an epoch at a smaller rate, given the best objective so far."""
         return False
@@ -280,8 +329,11 @@ class RowProblem(Problem):
         """Divides the rows into parts without common columns, or raises an error."""
         self.separate = parts_apart(self._given, parts)
 
-    def shuffle(self, order: Order, first: int, seed: int) -> None:
-        """Fills `order` with the units from `first` on, in a random order."""
+    def shuffle(self, order: Order, first: int, seed: int, state: Floats) -> None:
+        """Fills `order` with the units from `first` on, in a random order.
+
+        `state` is that of all rows: those that were put aside are left out.
+        """
         shuffle(order, first, np.uint64(seed))
 
     @abstractmethod
@@ -296,6 +348,14 @@ class RowProblem(Problem):
 
         `writers` workers write to the weights; `groups`: the first and last group to learn.
         """
+
+    def repeats(self, share: Share) -> float:
+        """One in how many rows is visited in this share; the others were put aside."""
+        return 1.0
+
+    def ahead(self, copies: int) -> float:
+        """How much farther the intercept goes on one of so many copies than it is handed in."""
+        return 1.0
 
     def add_snapshot(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
         """Adds the weights, or those of some heads, made whole, to a sum; the first begins it."""

@@ -33,7 +33,7 @@ class Sgd(Solver):
         kind = RunAverages if config.is_perceptron and config.average else Averages
         return kind(columns, self._heads.width, nonzeros, config.average)
 
-    def plan(self, since: float, eta0: float) -> Any:
+    def plan(self, since: float, eta0: float, *numbers: float) -> Any:
         config = self._config
         return view(Plan, eta0, config.l2, since, self._intercept_share, config.loss_value)
 

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
+from hogwild.kernels.order import shuffle
 from hogwild.learn.heads import Heads
 from hogwild.learn.problem import Doubles, Now
 from hogwild.learn.sample import Sample
@@ -51,6 +52,27 @@ class Outcome(ABC):
         for name, array in (last | learned).items():
             shared[name][:] = array
 
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """What the plan of the next share needs."""
+        return ()
+
+    def suits(self, start: Arrays) -> Arrays:
+        """The part of what an earlier training came to that this one can go on from."""
+        return start
+
+    def begin(self, shared: Arrays, start: Arrays, at_zero: float) -> None:
+        """Prepares the shared arrays, which hold what training goes on from, if anything.
+
+        `at_zero` is the objective at zero weights.
+        """
+
+    def shuffle(
+        self, order: npt.NDArray[np.uint32], first: int, seed: int, state: npt.NDArray[np.float32]
+    ) -> None:
+        """Fills an order with the rows from `first` on."""
+        shuffle(order, first, np.uint64(seed))
+
     @abstractmethod
     def name(self, shared: Arrays) -> str:
         """The name of the array of the weights that are taken."""
@@ -85,8 +107,8 @@ class Solver(ABC):
         """How stored numbers become weights, for `columns` columns and an intercept."""
 
     @abstractmethod
-    def plan(self, since: float, eta0: float) -> Any:
-        """The numbers of a share of an epoch."""
+    def plan(self, since: float, eta0: float, *numbers: float) -> Any:
+        """The numbers of a share of an epoch; `numbers` are those of the outcome."""
 
     @abstractmethod
     def rate(self, done: int, eta0: float) -> float:
@@ -102,6 +124,10 @@ class Solver(ABC):
 
     def start(self, stored: npt.NDArray[np.float32]) -> None:
         """Prepares stored numbers, which are zero or from an earlier training."""
+
+    def ahead(self, copies: int) -> float:
+        """How much farther the intercept goes on one of so many copies than it is handed in."""
+        return 1.0
 
     def factor(self, epoch: int) -> float:
         """The factor of the first rate in an epoch (counted from 1)."""

@@ -8,7 +8,8 @@ from hogwild.errors import OptionError
 from hogwild.learn.problem import BlockProblem, Problem, RowProblem
 from hogwild.loops.strategies import AUTO, STRATEGIES
 
-WORTH_A_WORKER = 5_000_000  # non-zeros in all epochs; with fewer, sharing them costs more
+# Non-zeros in all epochs, or of a solver with a proof in one; with fewer, sharing them costs more
+WORTH_A_WORKER = 5_000_000
 # The cost of copies of the weights in an epoch, in non-zeros per column and worker. Above this
 # share of the epoch, writing to one array is considered instead
 COPYING = 10
@@ -29,6 +30,13 @@ class Choice(NamedTuple):
 def choose(problem: Problem, config: Config) -> Choice:
     """The options as given; what they leave open is chosen for speed."""
     choice = _choice(problem, config)
+    if (
+        problem.proves
+        and choice.workers == 1
+        and config.strategy == AUTO
+        and choice.strategy == "combine"
+    ):
+        choice = choice._replace(strategy="hogwild")  # one worker needs no copy
     loses = choice.workers > 1 and STRATEGIES[choice.strategy].loses
     if loses and isinstance(problem, RowProblem) and problem.step.exact:
         able = ", ".join(n for n, one in STRATEGIES.items() if one.rows and not one.loses)
@@ -52,7 +60,8 @@ def _choice(problem: Problem, config: Config) -> Choice:
         return Choice(strategy, most, why)
     if cores == 1:
         return Choice(strategy, 1, "only one core may be used")
-    if problem.effort * config.epochs < WORTH_A_WORKER:
+    epochs = 1 if config.is_dual else config.epochs or 1
+    if problem.effort * epochs < WORTH_A_WORKER:
         return Choice(strategy, 1, "too little work to share")
     return Choice(strategy, most if pays else 1, why)
 
@@ -79,6 +88,8 @@ def _strategy(problem: Problem, config: Config, workers: int) -> tuple[str, str,
     if workers == 1:
         return "hogwild", "one worker needs no other", False
     strategy, why, pays = _fastest(problem, workers)
+    if problem.step.exact and strategy == "hogwild":
+        return ("combine", why, True) if config.workers else ("hogwild", why, False)
     if config.is_perceptron and strategy == "combine":
         why = "perceptrons' steps never get shorter, and would overshoot if they were added up"
         return "mixed", why, pays

@@ -57,7 +57,8 @@ class ColumnStrataWorker(Worker):
         problem = self._problem
         rows = self._separate[mine]
         order = np.empty(len(rows), np.uint32)
-        problem.shuffle(order, 0, seed_of(problem.seed, share.epoch, mine))
+        seed = seed_of(problem.seed, share.epoch, mine)
+        problem.shuffle(order, 0, seed, self._shared["row_state"])
         place = first = int(len(order) * share.begin)
         stop = int(len(order) * share.end)
         weights = self._shared["stored"]

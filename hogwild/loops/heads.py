@@ -55,7 +55,8 @@ class HeadsWorker(RowWorker):
             self._control.finish(self._rank)
             return []
         if share.begin == 0:
-            self._problem.shuffle(self._order, 0, seed_of(self._problem.seed, share.epoch, 0))
+            seed = seed_of(self._problem.seed, share.epoch, 0)
+            self._problem.shuffle(self._order, 0, seed, self._shared["row_state"])
         size = len(self._order)
         task = self._problem.task(self._order, share, self._control.workers, self._groups)
         total = self._go(share, task, int(size * share.begin), int(size * share.end))

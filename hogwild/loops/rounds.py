@@ -12,7 +12,7 @@ In a round of a batch, nobody learns before it ends: the copies hold changes onl
 
 import time
 from functools import cache, cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numba import types
@@ -35,7 +35,7 @@ from hogwild.kernels.views import (
     view,
 )
 from hogwild.learn.problem import SUMS, RowProblem, Share
-from hogwild.loops.combine import TIERS, WARM_UP, places_of, tiers_of
+from hogwild.loops.combine import TIERS, WARM_UP, merged_more_often, places_of, tiers_of
 from hogwild.loops.shared import LATE, LoneWorker
 from hogwild.loops.visiting import visitor
 from hogwild.loops.worker import NAP, Worker
@@ -66,7 +66,8 @@ class Rounds(NamedTuple):
 
     `first` to `end`: its shards, of `shards`; `begin` to `stop`: its share of the weights. Rows of
     the longest shard, rows per shard in a batch (0: no batches), rows between two snapshots (0: no
-    snapshots), and the row after which snapshots are late.
+    snapshots), the row after which snapshots are late, and how much of the change of a copy's
+    intercept is merged: 1, but where others are expected to make changes alike.
     """
 
     first: int
@@ -80,6 +81,7 @@ class Rounds(NamedTuple):
     batch: Signed
     gap: Signed
     late_from: Signed
+    part: Annotated[float, types.float32]
 
 
 class Merged(NamedTuple):
@@ -144,11 +146,15 @@ def first_list(rounds, merged):
 
 
 @inline
-def pass_on(copy, columns, width, known, upto, changes):
-    """Writes the changes of the most frequent columns of a copy to a list."""
+def pass_on(copy, columns, width, known, upto, part, changes):
+    """Writes the changes of the most frequent columns of a copy to a list.
+
+    `part` of that of the intercept, which is the first of them.
+    """
     for p in range(U(0), upto):
         for k in range(U(0), width):
-            changes[width * p + k] = copy[width * U(columns[p]) + k] - known[width * p + k]
+            change = copy[width * U(columns[p]) + k] - known[width * p + k]
+            changes[width * p + k] = change if p > U(0) else part * change
 
 
 @inline
@@ -244,7 +250,7 @@ def shards_loop(step: Step) -> Any:
             merged.losses[shard] += visit(task, span, stored, clock)
             began = nanoseconds()
             changes = merged.lists[first_list(rounds, merged) + shard * listed :]
-            pass_on(copy, tiers.columns, width, merged.frequent, upto, changes)
+            pass_on(copy, tiers.columns, width, merged.frequent, upto, rounds.part, changes)
             merging += nanoseconds() - began
         return merging
 
@@ -412,7 +418,9 @@ class OrderedWorker(Worker):
         for shard in range(self._first, self._end):
             begin, end = self._bounds[shard : shard + 2] - self._bounds[self._first]
             seed = seed_of(self._problem.seed, epoch, shard)
-            self._problem.shuffle(self._order[begin:end], self._bounds[shard], seed)
+            self._problem.shuffle(
+                self._order[begin:end], self._bounds[shard], seed, self._shared["row_state"]
+            )
 
     def _go(self, share: Share, own: tuple[Any, ...], longest: int) -> None:
         """Goes through rounds; `own` are sums of losses, and where its shards begin and stop."""
@@ -422,11 +430,13 @@ class OrderedWorker(Worker):
         mine = self._first, self._end, SHARDS, *self._share, self._rank, control.workers
         steps, _, stop = control.words
         names = ("lists", "sums", "row_state")
+        task = problem.task(self._order, share)
+        ahead = task.own.slopes[-1] = problem.ahead(1 if self.batch else SHARDS)
         arguments = (
-            problem.task(self._order, share),
+            task,
             view(Clock, share.done, max(1.0, WARM_UP * problem.units)),
-            self._tiers,
-            view(Rounds, *mine, longest, self.batch // SHARDS, gap, int(LATE * longest)),
+            merged_more_often(self._tiers, problem.repeats(share)),
+            view(Rounds, *mine, longest, self.batch // SHARDS, gap, int(LATE * longest), 1 / ahead),
             view(
                 Merged,
                 shared["base"],

@@ -160,7 +160,7 @@ class RowWorker(Worker):
         size = len(self._order)
         if share.begin == 0:
             seed = seed_of(self._problem.seed, share.epoch, self._rank)
-            self._problem.shuffle(self._order, self._first, seed)
+            self._problem.shuffle(self._order, self._first, seed, self._shared["row_state"])
         begin, stop = int(size * share.begin), int(size * share.end)
         total = self._go_through(share, begin, stop)
         self._control.finish(self._rank)

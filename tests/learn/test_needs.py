@@ -19,6 +19,9 @@ CASES = {
     "beta": ({"beta": 0.5}, {"beta": 0.5, "schedule": "backoff"}),
     "schedule": ({"l1": 1e-3, "schedule": "inverse"}, {"l1": 1e-3}),
     "strategy": ({"l1": 1e-3, "strategy": "mixed"}, {"l1": 1e-3, "strategy": "combine"}),
+    "solver": ({"solver": "dual", "loss": "perceptron"}, {"solver": "dual", "loss": "hinge"}),
+    "eta0": ({"solver": "dual", "eta0": 0.1}, {"eta0": 0.1}),
+    "average": ({"solver": "dual", "average": False}, {"average": False}),
     "merge": ({"merge": "vote"}, {"merge": "vote", "strategy": "mixed"}),
     "batch": ({"batch": 64}, {"batch": 64, "strategy": "minibatch"}),
     "deterministic": (

@@ -1,0 +1,358 @@
+"""The solver `dual`: stochastic dual coordinate ascent, which proves how near the optimum it is.
+
+It needs no learning rate. A pass sets each dual variable to where it is best (`steps/dual.py`). Now
+and then the objective of the weights is compared with the dual one, which is a lower bound of the
+optimum. Where the loss has kinks, the weights themselves are bad long after the dual variables are
+good: means of them, scaled, are tried, too.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.config import Config
+from hogwild.kernels import dual as kernels
+from hogwild.kernels.compile import Kernel
+from hogwild.kernels.evaluate import squared_norm
+from hogwild.kernels.views import view
+from hogwild.learn.duals import DUALS
+from hogwild.learn.heads import Heads
+from hogwild.learn.objectives import Objectives, Point
+from hogwild.learn.problem import Doubles, Followed
+from hogwild.learn.sample import Sample
+from hogwild.learn.sets import Set
+from hogwild.learn.solver import Outcome, Solver
+from hogwild.pace import Pace
+from hogwild.parallel.memory import Arrays, Wanted
+from hogwild.steps.dual import NO_LIMIT, STATE, Plan, dual
+from hogwild.steps.step import Step
+
+LOOKED_AT = 65_536  # values, at most, from which the typical length of a row is estimated
+# The squared value of the intercept's column, over the typical squared length of a row. Found on
+# RCV1 and a9a: with more, rows clash; with less, the multiplier takes long
+INTERCEPT = 0.1
+LEAST_PORTION = 0.02  # of the rows, that are visited before workers meet
+RESTART = 1.6  # times the work at which a mean of the weights began, after which the next begins
+CLAIM = 1.5  # times the gap that is wanted: from there on weights are made anew for the proof
+DRIFT = 1e-5  # share of the objective: how wrong a proof may be for weights that have drifted
+ROUNDING = 3e-8  # the same for weights made anew, whose scores are in single precision
+ROUNDED = 3e-6  # a gap as small as this may be all that single precision can prove
+FINE = 3.0  # times DRIFT: proofs that are finer need weights made anew
+REBUILD = 100.0  # passes, after which weights are made anew
+FALLEN = 1e-5  # share of the objective that the dual one may fall by, with rounding
+NOTHING = 1e-6  # share of the objective at zero weights; one below it counts as no more
+COST, COST_OF_MEAN = 1.0, 0.2  # of a proof, in passes
+
+
+class DualAscent(Solver):
+    """Dual coordinate ascent: its step, and the numbers of each pass."""
+
+    def __init__(self, config: Config, heads: Heads, data: Set, intercept_share: float) -> None:
+        super().__init__(config, heads, data, intercept_share)
+        self._square = _typical_square(data)
+        self._intercept = INTERCEPT * (self._square or 1.0) if config.intercept else 0.0
+        self._l2 = float(config.l2 or 0.0)
+
+    @property
+    def step(self) -> Step:
+        return dual(self._config.loss_name, self._data.weighted)
+
+    def outcome(self, columns: int, nonzeros: float) -> "Proof":
+        """The best weights that were looked at, with a lower bound of the optimum."""
+        square = self._square + self._intercept
+        return Proof(self._config, self._heads.kind, self._data, columns, square, self._intercept)
+
+    def plan(self, since: float, eta0: float, *numbers: float) -> Plan:
+        growing, limit, _ = numbers or (0.0, NO_LIMIT, 1.0)
+        c = 1.0 / (self._l2 * len(self._data))
+        square = self._square + self._intercept
+        given = growing, limit, 1.0 / eta0, square, self._intercept, self._config.loss_value
+        return view(Plan, c, *given)
+
+    def rate(self, done: int, eta0: float) -> float:
+        """1 where copies may differ as much as they like, less where their changes clash."""
+        return eta0
+
+    def ahead(self, copies: int) -> float:
+        """All copies move the intercept alike: as far as all of them together will."""
+        return float(copies) if self._intercept else 1.0
+
+    def steady_steps(self, done: int, eta0: float) -> int:
+        """A whole pass: what a row adds does not depend on the number of steps."""
+        return len(self._data)
+
+    def find_rate(self, sample: Sample) -> float:
+        """Steps are as long as they are best; shorter ones are for workers that clash."""
+        return 1.0
+
+
+class Proof(Outcome):
+    """Weights with a proof of how good they are.
+
+    Attributes:
+        gap: of the objective of the best weights to the best lower bound of the optimum, as a share
+            of the latter; infinite where none is known.
+        bound: the lower bound.
+    """
+
+    kept = ("stored", "row_state", "best")
+
+    def __init__(
+        self, config: Config, kind: str, data: Set, columns: int, square: float, intercept: float
+    ) -> None:
+        self._config, self._columns = config, columns
+        self._means = not DUALS[config.loss_name].smooth
+        self._intercept = intercept
+        given = float(config.l2 or 0.0), config.intercept, config.loss_value
+        self._objectives = Objectives(config.loss_name, kind, data, *given)
+        self._rows = len(data)
+        self._can_grow = (
+            DUALS[config.loss_name].grows and float(config.l2 or 0.0) * self._rows >= square
+        )
+        self._scale = 0.0
+        self._reset()
+
+    def _reset(self) -> None:
+        cost = COST + COST_OF_MEAN * self._means
+        self._pace = Pace(cost, not self._means)
+        self._growing, self._limit, self._active = 0.0, NO_LIMIT, 1.0
+        self._multiplier = 0.0
+        self._objective, self.bound = math.inf, -math.inf
+        self._value = -math.inf
+        self._sums: Doubles = np.zeros(3)
+        self._mean_from, self._mean_of = 0.0, 0
+        self._rebuilt_at = 0.0
+
+    # What is shared
+
+    def shared(self) -> Wanted:
+        """The best weights so far, and where the loss has kinks a mean of weights."""
+        names = ["best", *["mean"] * self._means]
+        return dict.fromkeys(names, (self._columns + 1, np.float32))
+
+    def kernels(self, alone: bool) -> list[Kernel]:
+        """All that will be called."""
+        return self._objectives.kernels(1 + self._means)
+
+    def finish(
+        self, shared: Arrays, reading: Any, snapshots: tuple[int, int] | None, part: int, parts: int
+    ) -> Doubles:
+        """Nothing: what is stored are the weights."""
+        return np.zeros(0)
+
+    def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
+        """Goes back to an earlier pass. What was proved since remains true."""
+        for name, array in last.items():
+            shared[name][:] = array
+        balance = self._objectives.standing(shared["row_state"])[0]
+        shift = self._intercept * self._objectives.c * balance
+        self._multiplier = float(shared["stored"][-1]) - shift
+        self._value, self._limit, self._growing = -math.inf, NO_LIMIT, 0.0
+
+    def name(self, shared: Arrays) -> str:
+        """The name of the array of the weights: the best that were looked at, if any were."""
+        return "best" if math.isfinite(self._objective) else "stored"
+
+    def word(self, shared: Arrays) -> str:
+        """Which weights are taken, as a word for the trace."""
+        return "best" if math.isfinite(self._objective) else "last"
+
+    # The passes
+
+    def suits(self, start: Arrays) -> Arrays:
+        """What can be gone on from: dual variables are of no use to other rows."""
+        known = len(start.get("row_state", ())) == STATE * self._rows
+        return {name: start[name] for name in start if name == "stored" or known}
+
+    def begin(self, shared: Arrays, start: Arrays, at_zero: float) -> None:
+        """Makes dual variables of what training goes on from, and the weights that suit them."""
+        self._reset()
+        self._scale = at_zero if math.isfinite(at_zero) else 0.0
+        self._growing = float(self._rows) if self._can_grow and not start else 0.0
+        if not start:
+            return
+        state, stored = shared["row_state"], shared["stored"]
+        scores = self._objectives.scores([stored[:-1]])[0]
+        known = "row_state" in start
+        self._objectives.adopt(scores, float(stored[-1]), known, state)
+        stored[:-1] = self._objectives.weights_of(state, self._columns)
+        self._balance_intercept(stored, float(stored[-1]), self._objectives.standing(state)[0])
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Of the next pass: whether c grows, when rows are put aside, and how many are active."""
+        return self._growing, self._limit, self._active
+
+    def portion(self, alone: bool) -> float:
+        """The share of its order that each worker goes through, which repeats the active rows.
+
+        Where others learn from other rows, too, active rows come once before all meet.
+        """
+        return 1.0 if alone else max(LEAST_PORTION, self._active)
+
+    def follow(self, shared: Arrays, excess: float, steps: int, alone: bool) -> Followed:
+        """Takes note of a pass in which `steps` rows added `excess` to the gap.
+
+        Where workers were not `alone`, their changes together may have been too large.
+        """
+        stored, state = shared["stored"], shared["row_state"]
+        balance, largest, active = self._objectives.standing(state)
+        fell = not alone and self._fell(stored, state)
+        if not fell:
+            self._growing = 0.0
+            self._limit = largest or NO_LIMIT
+            moved = self._multiplier + self._intercept * self._objectives.c * balance
+            self._balance_intercept(stored, moved, balance)
+            self._add_to_mean(shared)
+        self._active = active / self._rows
+        self._pace.passed(steps / self._rows, excess * self._active / max(1, steps))
+        return Followed(self._pace.is_due(self._wanted()), fell)
+
+    def _balance_intercept(
+        self, stored: npt.NDArray[np.float32], multiplier: float, balance: float
+    ) -> None:
+        """Writes the intercept for a multiplier and a sum of the dual variables."""
+        if self._intercept:
+            self._multiplier = multiplier
+            stored[-1] = multiplier + self._intercept * self._objectives.c * balance
+
+    def _fell(self, stored: npt.NDArray[np.float32], state: npt.NDArray[np.float32]) -> bool:
+        """Whether the dual objective is lower than after the pass before."""
+        square = float(squared_norm(stored[:-1]))
+        before, self._value = self._value, self._objectives.dual(state, square)
+        fell = not self._value >= before - FALLEN * max(abs(before), abs(self._value))
+        return fell and math.isfinite(before)
+
+    def _add_to_mean(self, shared: Arrays) -> None:
+        if not self._means:
+            return
+        stored, mean = shared["stored"], shared["mean"]
+        self._mean_of += 1
+        mean += (stored - mean) * np.float32(1 / self._mean_of)
+        if self._intercept:  # what the intercept goes on with lies beyond what it has come to
+            mean[-1] += np.float32((self._multiplier - float(stored[-1])) / self._mean_of)
+
+    def _wanted(self) -> float:
+        """A gap that would end the training."""
+        target, tol = self._config.target, self._config.tol
+        if target is not None:
+            return target - self.bound
+        return tol * self._size
+
+    @property
+    def _size(self) -> float:
+        """What a gap is small beside."""
+        known = math.isfinite(self._objective)
+        return max(self._objective if known else self._scale, NOTHING * self._scale)
+
+    # The proof
+
+    def prove(self, shared: Arrays) -> Doubles:
+        """Compares the best weights with the dual variables; sums over the rows for the former."""
+        stored, state = shared["stored"], shared["row_state"]
+        given = [stored, *([shared["mean"]] if self._means else [])]
+        scores = self._objectives.scores([one[:-1] for one in given])
+        squares = [float(squared_norm(one[:-1])) for one in given]
+        points = [self._point(scores[k], squares[k], one[-1]) for k, one in enumerate(given)]
+        which = min(range(len(given)), key=lambda k: points[k].objective)
+        if points[which].objective < self._objective:
+            self._take(shared["best"], given[which], points[which])
+            self._sums = self._objectives.measured(scores[which], points[which])
+        if DUALS[self._config.loss_name].lean and self._objectives.review(
+            scores[0], float(stored[-1]), state
+        ):
+            self._limit = max(self._limit, self._objectives.standing(state)[1])
+        self._raise_bound(stored, state, squares[0])
+        self._pace.looked(self._objective - self.bound)
+        if self._pace.work >= RESTART * self._mean_from:
+            self._mean_from, self._mean_of = self._pace.work, 0
+        return self._sums
+
+    def _point(self, scores: npt.NDArray[np.float32], square: float, bias: Any) -> Point:
+        found = self._objectives.best(scores, square, float(bias), self._means)
+        if self._means or found.objective <= self._scale:
+            return found
+        return self._objectives.best(scores, square, float(bias), scaled=True)
+
+    def _take(self, best: npt.NDArray[np.float32], found: Any, point: Point) -> None:
+        np.multiply(found, np.float32(point.scale), out=best)
+        best[-1] = point.bias
+        self._objective = point.objective
+
+    def _raise_bound(
+        self, stored: npt.NDArray[np.float32], state: npt.NDArray[np.float32], square: float
+    ) -> None:
+        """Finds a lower bound of the optimum; an exact one where it may end the training."""
+        objectives, bias = self._objectives, self._multiplier
+        found = objectives.dual(state, square, bias)
+        less = DRIFT
+        if self._needs_exact(found):
+            weights = self._rebuild(stored, state)
+            found = objectives.dual(state, float(np.einsum("i,i", weights, weights)), bias)
+            less = ROUNDING
+        self.bound = max(self.bound, found - less * abs(self._objective))
+
+    def _needs_exact(self, bound: float) -> bool:
+        """Whether a bound is near enough to the end of the training to be found exactly."""
+        near = DRIFT * abs(self._objective)
+        if self._pace.work >= self._rebuilt_at + REBUILD:
+            return True
+        if self._config.target is not None:
+            return bound >= self._config.target - near
+        return self._objective - bound <= max(CLAIM * self._wanted(), FINE * near)
+
+    def _rebuild(
+        self, stored: npt.NDArray[np.float32], state: npt.NDArray[np.float32]
+    ) -> npt.NDArray[np.float64]:
+        """Makes the weights anew from the dual variables, whose sum is made 0 for an intercept."""
+        objectives = self._objectives
+        if self._intercept:
+            objectives.balance(state)
+        weights = objectives.weights_of(state, self._columns)
+        stored[:-1] = weights
+        self._balance_intercept(stored, self._multiplier, objectives.standing(state)[0])
+        self._rebuilt_at = self._pace.work
+        return weights
+
+    @property
+    def gap(self) -> float:
+        """The proved gap as a share of the lower bound; infinite where that is not above 0."""
+        if self.bound <= 0.0:
+            return math.inf
+        return max(0.0, self._objective - self.bound) / self.bound
+
+    @property
+    def reason(self) -> str | None:
+        """Why training may end now, if it may."""
+        gap, target, tol = self._objective - self.bound, self._config.target, self._config.tol
+        if target is not None:
+            if self._objective <= target:
+                return "target"
+            return "converged" if self.bound > target else self._stuck
+        if tol and gap <= tol * self._size:
+            return "converged"
+        return self._stuck
+
+    @property
+    def _stuck(self) -> str | None:
+        return "stuck" if self._pace.is_stuck(rounded=self.gap <= ROUNDED) else None
+
+    def use(self, threads: int) -> None:
+        """The threads that may be used."""
+        self._objectives.threads = threads
+
+    def shuffle(
+        self, order: npt.NDArray[np.uint32], first: int, seed: int, state: npt.NDArray[np.float32]
+    ) -> None:
+        """Fills an order with rows that were not put aside, each as often as there is room."""
+        kernels.arrange(order, first, np.uint64(seed), state)
+
+
+def _typical_square(data: Set) -> float:
+    """The mean squared length of a row, about."""
+    values = data.view.values
+    some = values[:: max(1, len(values) // LOOKED_AT)].astype(np.float64)
+    nonzeros = float(data.view.ends.sum() - data.view.begins.sum())
+    return float(np.mean(some**2)) * nonzeros / len(data) if len(some) else 0.0
