@@ -31,6 +31,7 @@ class LinearEstimator(BaseEstimator):
     fit_intercept: bool = True
     n_jobs: int | None = None
     random_state: Any = None
+    solver: str = "sgd"
     schedule: str | None = None
     eta0: float | None = None
     average: bool = True

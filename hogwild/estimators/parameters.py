@@ -24,7 +24,7 @@ NAMES = {
     "early_stopping": "validation_fraction",
     "patience": "n_iter_no_change",
 }
-SAME = ("schedule", "eta0", "average", "strategy", "backend")
+SAME = ("solver", "schedule", "eta0", "average", "strategy", "backend")
 
 
 def loss_of(estimator: Any) -> str:

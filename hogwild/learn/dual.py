@@ -36,6 +36,7 @@ INTERCEPT = 0.1
 LEAST_PORTION = 0.02  # of the rows, that are visited before workers meet
 RESTART = 1.6  # times the work at which a mean of the weights began, after which the next begins
 CLAIM = 1.5  # times the gap that is wanted: from there on weights are made anew for the proof
+TOWARDS = 0.25  # share of the way from the bound to a target: a gap that may reach it
 DRIFT = 1e-5  # share of the objective: how wrong a proof may be for weights that have drifted
 ROUNDING = 3e-8  # the same for weights made anew, whose scores are in single precision
 ROUNDED = 3e-6  # a gap as small as this may be all that single precision can prove
@@ -238,7 +239,8 @@ class Proof(Outcome):
         """A gap that would end the training."""
         target, tol = self._config.target, self._config.tol
         if target is not None:
-            return target - self.bound
+            # The optimum lies above the bound, which gets better, too
+            return TOWARDS * (target - self.bound)
         return tol * self._size
 
     @property
