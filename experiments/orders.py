@@ -69,8 +69,10 @@ def _compared(name: str, rows: Rows, l2: float) -> list[Line]:
 
 
 def _trained(kind: type[LinearProblem], rows: Rows, l2: float) -> Result:
-    config = Config.of({"task": "svm", "l2": l2, "workers": 1, "epochs": EPOCHS, "tol": 0})
-    run = Run(kind(rows, None, config), config, Watcher())
+    config = Config.of(
+        {"task": "svm", "l2": l2, "workers": 1, "epochs": EPOCHS, "tol": 0} | {"solver": "sgd"}
+    )
+    run = Run(kind(rows, None, config), Watcher())
     run.prepare()
     with run.interrupt:
         return report.finished(run.run())

@@ -15,7 +15,7 @@ from experiments.experiment import (
     trained,
 )
 from experiments.optimum import Optimum, optimum
-from hogwild import HogwildError, Rows
+from hogwild import Rows
 from hogwild.data.synthetic import rcv1
 
 FAMILY = "linear"
@@ -46,7 +46,7 @@ class Summary(NamedTuple):
     seconds: float
     epochs: int
     objective: float
-    first_gap: float
+    first_gap: float | None  # None: it was not asked for
     gap: float
     test_error: float
     nonzeros_per_second: float
@@ -58,7 +58,7 @@ class Summary(NamedTuple):
         """As printed."""
         return [
             *(self.experiment, str(self.workers), f"{self.seconds:.3f}", str(self.epochs)),
-            *(f"{self.objective:.6f}", f"{self.first_gap:.1e}", f"{self.gap:.1e}"),
+            *(f"{self.objective:.6f}", _short(self.first_gap), _short(self.gap)),
             f"{100 * self.test_error:.2f} %",
             *(f"{self.nonzeros_per_second / 1e6:.0f}", f"{self.speed_up:.2f}"),
         ]
@@ -103,7 +103,7 @@ def measure(
                 epochs=len(trace),
                 objective=trace[-1]["objective"],
                 first_gap=_gap(trace[0]["objective"], best),
-                gap=_gap(trace[-1]["objective"], best),
+                gap=_gap(trace[-1]["objective"], best) or 0.0,
                 test_error=trace[-1]["test_error"],
                 nonzeros_per_second=speed[count],
                 speed_up=speed[count] / speed[1],
@@ -127,10 +127,12 @@ def find_optimum(experiment: Experiment, rows: Rows) -> Optimum:
     return found
 
 
-def _gap(objective: float | None, best: Optimum) -> float:
-    if objective is None:
-        raise HogwildError("objective_every: an experiment needs an objective after every epoch")
-    return (objective - best.objective) / best.objective
+def _gap(objective: float | None, best: Optimum) -> float | None:
+    return None if objective is None else (objective - best.objective) / best.objective
+
+
+def _short(gap: float | None) -> str:
+    return "-" if gap is None else f"{gap:.1e}"
 
 
 def _optimum_line(experiment: Experiment, best: Optimum) -> Line:

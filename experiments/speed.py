@@ -99,7 +99,7 @@ class Kernel:
 
 def epoch_of_train(rows: Rows, loss: str, epochs: int = EPOCHS) -> float:
     """Seconds of the quickest epoch of a run with one worker."""
-    options: dict[str, Any] = {"l2": L2, "workers": 1, "epochs": epochs, "tol": 0}
+    options: dict[str, Any] = {"l2": L2, "workers": 1, "epochs": epochs, "tol": 0, "solver": "sgd"}
     result = hogwild.train(rows, task=TASKS[loss], objective_every=0, **options)
     return float(min(row["epoch_seconds"] for row in report.finished(result).trace))
 
@@ -138,7 +138,8 @@ def cached(data: Data, name: str, loss: str) -> Line:
 
 def regression(data: Data) -> Line:
     """An epoch of HogwildRegressor, which learns the labels as numbers."""
-    ours = HogwildRegressor(alpha=L2, max_iter=EPOCHS, tol=None, n_jobs=1, random_state=0)
+    options: dict[str, Any] = {"alpha": L2, "n_jobs": 1, "random_state": 0, "solver": "sgd"}
+    ours = HogwildRegressor(max_iter=EPOCHS, tol=None, **options)
 
     def epoch() -> float:
         return float(min(row["epoch_seconds"] for row in ours.fit(data.X, data.y).history_))
@@ -157,7 +158,7 @@ def regression(data: Data) -> Line:
 
 def fits(data: Data) -> list[Line]:
     """HogwildClassifier.fit for one epoch, all that it does included."""
-    ours = HogwildClassifier(n_jobs=1, alpha=L2, max_iter=1, tol=None, random_state=0)
+    ours = HogwildClassifier(n_jobs=1, alpha=L2, max_iter=1, solver="sgd", random_state=0)
     matrices = {"float32": data.X, "float64": data.X.astype(np.float64)}
     calls = {}
     for name, X in matrices.items():
@@ -187,7 +188,9 @@ def gaps(data: Data, loss: str) -> Line:
         value = report.objective(data.X, data.y, weights, intercept, loss, L2)
         return (value - lowest.objective) / lowest.objective
 
-    model = report.finished(hogwild.train(data.rows, task=TASKS[loss], l2=L2, epochs=1)).model
+    model = report.finished(
+        hogwild.train(data.rows, task=TASKS[loss], l2=L2, epochs=1, solver="sgd")
+    ).model
     fitted = [sgd_peer.fitted(data.X, data.y, loss, L2, 1, average) for average in (False, True)]
     other = min(away(one.coef_, float(one.intercept_[0])) for one in fitted)
     ours = away(model.weights, model.intercept)

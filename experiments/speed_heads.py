@@ -55,6 +55,7 @@ def against_the_rest(rows: int, heads: int, demanded: float) -> Row:
     drawn, _ = rcv1_classes(rows + TEST_ROWS, classes=heads, labels_per_row=LABELS)
     train, test = drawn.take(np.arange(rows)), drawn.take(np.arange(rows, rows + TEST_ROWS))
     options: Row = {"loss": "hinge", "l2": L2, "epochs": EPOCHS, "tol": 0, "objective_every": 0}
+    options["solver"] = "sgd"
     hogwild.train(train, **(options | {"epochs": 1}))  # makes the workers ready
     ours = report.finished(hogwild.train(train, **options))
     epoch = min(row["epoch_seconds"] for row in ours.trace)

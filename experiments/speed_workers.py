@@ -59,7 +59,7 @@ import sys, time, numpy, scipy.sparse, hogwild
 X, y = scipy.sparse.load_npz(sys.argv[1]), numpy.load(sys.argv[2])
 for _ in range(3):
     began = time.perf_counter()
-    options = {"n_jobs": int(sys.argv[3]), "max_iter": 1, "tol": None, "random_state": 0}
+    options = {"n_jobs": int(sys.argv[3]), "max_iter": 1, "solver": "sgd", "random_state": 0}
     hogwild.HogwildClassifier(**options).fit(X, y)
     print(time.perf_counter() - began)
 """
@@ -89,7 +89,7 @@ class Curve(NamedTuple):
 
 def train(rows: Rows, loss: str, **options: Any) -> hogwild.Result:
     """A run, all of whose epochs are wanted."""
-    given: Row = {"loss": loss, "l2": L2, "tol": 0, "epochs": EPOCHS} | options
+    given: Row = {"loss": loss, "l2": L2, "tol": 0, "epochs": EPOCHS, "solver": "sgd"} | options
     return report.finished(hogwild.train(rows, **given))
 
 
@@ -230,7 +230,9 @@ class Tables:
     def fits(self, rows: Rows) -> None:
         """HogwildClassifier.fit with all workers beside one, in a fresh process: 1st, and 2nd."""
         X, y = rows.to_scipy(), rows.y
-        classifiers = [HogwildClassifier(n_jobs=n, max_iter=1) for n in (1, self.cores)]
+        classifiers = [
+            HogwildClassifier(n_jobs=n, max_iter=1, solver="sgd") for n in (1, self.cores)
+        ]
         for classifier in classifiers:  # compiles
             classifier.fit(X, y)
         hogwild.close_pool()

@@ -7,13 +7,14 @@ import numbers
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from types import NoneType
 from typing import Any, get_args
 
 from hogwild.errors import OptionError
 from hogwild.learn.losses import FACTOR_LOSSES, LOSSES, Parameter, names_for
-from hogwild.learn.needs import unmet
+from hogwild.learn.needs import WHY_DUAL, unmet, why_not_dual
 from hogwild.learn.schedules import EPOCH_SCHEDULES, SCHEDULES
 from hogwild.loops.strategies import AUTO, STRATEGIES
 
@@ -34,7 +35,7 @@ TASKS = {
     "regression": Task("squared", "linear", ("numbers", "counts")),
     "mf": Task("squared", "factors", ()),
 }
-SGD, DUAL = SOLVERS = ("sgd", "dual")
+SGD, DUAL = SOLVERS = ("sgd", "dual")  # besides AUTO
 EPOCHS = 20
 ADAPTIVE = "adaptive"  # the schedule with a rate for each weight, or for each row of factors
 DEFAULTS: dict[str, dict[str, Any]] = {
@@ -224,11 +225,12 @@ class Config:
     )
     backend: str = option("process", "what the workers are", choices=always(*BACKENDS))
     solver: str = option(
-        SGD,
+        AUTO,
         "sgd: stochastic gradient descent; dual: dual coordinate ascent, which needs no learning "
-        "rate and proves how near the optimum it is",
+        "rate and proves how near the optimum it is; auto: dual where it can be had and no option "
+        "of sgd is given",
         family="linear",
-        choices=always(*SOLVERS),
+        choices=always(AUTO, *SOLVERS),
     )
     schedule: str | None = option(
         None,
@@ -262,6 +264,7 @@ class Config:
     seed: int = option(0, "seed of all random choices", least=0, most=2**63 - 1)
 
     def __post_init__(self) -> None:
+        self.choice  # noqa: B018  before what is left open is filled in
         defaults = DEFAULTS_L1 if self.zeroes else DEFAULTS.get(self.family, {})
         if self.is_perceptron:
             defaults = DEFAULTS_PERCEPTRON
@@ -362,10 +365,21 @@ class Config:
         """Whether weights of a linear model are to be zero, for an L1 penalty."""
         return self.family == "linear" and isinstance(self.l1, numbers.Real) and self.l1 > 0
 
+    @cached_property
+    def choice(self) -> tuple[str, str]:
+        """The solver of a linear model, and why; several classes may call for another one.
+
+        It is by the options that were given, and not by what stands for those that were not.
+        """
+        if self.solver != AUTO or self.family != "linear":
+            return self.solver, "as asked"
+        against = why_not_dual(self)
+        return (SGD, against) if against else (DUAL, WHY_DUAL)
+
     @property
     def is_dual(self) -> bool:
         """Whether a linear model is learned by dual coordinate ascent."""
-        return self.family == "linear" and self.solver == DUAL
+        return self.family == "linear" and self.choice[0] == DUAL
 
     @property
     def is_perceptron(self) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.config import Config
 from hogwild.errors import DivergenceError, HogwildWarning, WorkerError
 from hogwild.interrupt import Interrupt, nothing
 from hogwild.kernels.checks import first_bad_value
@@ -107,14 +106,13 @@ class Run:
     def __init__(
         self,
         problem: Problem,
-        config: Config,
         watcher: Watcher,
         start: State | None = None,
         interrupt: Interrupt | None = None,
     ) -> None:
-        self.config = config
+        self.config = problem.config
         self.problem = problem
-        self._choice = choose(problem, config)
+        self._choice = choose(problem, self.config)
         self._strategy = STRATEGIES[self._choice.strategy]
         self._kind = self._strategy.workers(problem)
         self.workers = self._choice.workers

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild import grids
-from hogwild.config import VOTE, Config
+from hogwild.config import SGD, VOTE, Config
 from hogwild.coordinator import Quiet, Result, Run, State, Watcher
 from hogwild.data.folds import folds as folds_of
 from hogwild.data.rows import Labels, Rows
@@ -34,6 +34,7 @@ from hogwild.learn.metrics import GREATER_IS_BETTER, TABLES
 from hogwild.learn.registry import PROBLEMS
 from hogwild.learn.sets import hold_out, row_weights, strata
 from hogwild.learn.targets import Target, target_for
+from hogwild.loops.strategies import AUTO
 from hogwild.machine import usable_cores
 from hogwild.paths import PathLike, check_files, check_space
 from hogwild.threads import side_by_side
@@ -159,6 +160,8 @@ def plan_of(options: Options, folds: Any, validate: bool) -> Plan:
     if folds is None and not validate:
         single = {"early_stopping": SHARE} | {k: v for k, v in single.items() if v is not None}
     combinations, length = grids.combinations(grid)
+    if folds is None and single.get("solver", AUTO) == AUTO:
+        single["solver"] = SGD  # the last training is to be such as was judged, epoch by epoch
     configs = []
     for some in combinations:
         try:
@@ -249,7 +252,7 @@ class _Search:
             picked = self._picked()
             final, best = self._final(picked), self._plan.combinations[picked]
             problem = self.problem_of(self._rows, final, tests, self._given_judges)
-            run = Run(problem, final, self._watcher, None, self.interrupt)
+            run = Run(problem, self._watcher, None, self.interrupt)
             run.prepare()
             return run_and_write(run, model, trace, partial(self._searched, best=best))
         except (KeyboardInterrupt, WorkerError) as ending:
@@ -336,7 +339,7 @@ class _Search:
         if self._folds is None:
             config, stops = replace(config, early_stopping=None), held
         problem = self.problem_of(learned, config, None, stops)
-        run = Run(problem, config, Quiet(), start, self.interrupt)
+        run = Run(problem, Quiet(), start, self.interrupt)
         run.prepare()
         self.interrupt.check()
         return run.run()

@@ -100,7 +100,7 @@ def train(
         check_space(model, problem.model_bytes)
     if isinstance(start, FactorModel):
         start = State(start, 0, 0, config.eta0 or problem.find_rate())
-    run = Run(problem, config, watcher or Watcher(), start)
+    run = Run(problem, watcher or Watcher(), start)
     run.prepare()
     with run.interrupt:
         result = run_and_write(run, model, trace, lambda result: result)

@@ -162,7 +162,7 @@ def test_labels_of_pure_chance_end_well() -> None:
 
 
 def test_a_steady_training_is_left_as_it_is() -> None:
-    result = hogwild.train(rcv1(3000, 2000)[0], epochs=10)
+    result = hogwild.train(rcv1(3000, 2000)[0], solver="sgd", epochs=10)
     assert not result.notes
     assert result.state.eta0 == result.header["chosen"]["eta0"]
 

@@ -141,6 +141,16 @@ def test_the_intercept_is_not_penalised(loss):
 
 def test_a_run_without_any_options_ends_near_the_optimum(articles):
     result = hogwild.train(articles)
+    assert result.header["chosen"]["solver"] == "dual"
+    best = optimum(articles, "hinge", hogwild.Config().l2, intercept=True, gap=1e-3)
+    last = result.trace[-1]
+    assert result.reason == "converged"
+    assert best.lower_bound <= last["objective"] <= (1 + last["gap"]) * best.objective
+    assert last["gap"] <= 1e-3
+
+
+def test_descent_without_any_other_options_ends_near_the_optimum(articles):
+    result = hogwild.train(articles, solver="sgd")
     best = optimum(articles, "hinge", hogwild.Config().l2, intercept=True, gap=1e-3)
     objectives = np.array([row["objective"] for row in result.trace])
     assert result.reason == "converged"

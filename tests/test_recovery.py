@@ -111,7 +111,7 @@ def test_a_worker_killed_in_the_first_epoch_leaves_no_model(
 ) -> None:
     path = tmp_path / "none.hog"
     with pytest.raises(hogwild.WorkerError, match="No epoch was finished") as told:
-        hogwild.train(rows, workers=2, model=path, watcher=At(kill_a_worker, 1, 0.1))
+        hogwild.train(rows, workers=2, solver="sgd", model=path, watcher=At(kill_a_worker, 1, 0.1))
     assert told.value.result is None
     assert not list(tmp_path.iterdir())
     assert not children()

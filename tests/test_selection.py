@@ -147,7 +147,7 @@ def test_a_path_is_trainings_from_strong_to_weak_on_copies(judge: str) -> None:
     assert [row["loss"] for row in result.table] == pytest.approx(means.tolist(), rel=1e-12)
     assert result.best == {"l2": PATH[int(np.argmin(means))]}
     picked = result.table[int(np.argmin(means))]
-    options = USUAL | result.best
+    options = USUAL | result.best | ({} if judge == "folds" else {"solver": "sgd"})
     if judge != "rows" and "overfitting" in picked["reasons"]:
         options["epochs"] = min(8, round(picked["epochs"]))
     final = train(rows, validate=other if judge == "rows" else None, **options)

@@ -38,6 +38,8 @@ class Lines(Watcher):
         say(data)
         self._proves = chosen["proves"]
         say(f"{objective}, {_way(options, chosen)}")
+        if options.get("solver") == "auto":
+            say(f"solver {chosen['solver']}: {chosen['solver_why']}")
         workers = chosen["workers"]
         team = f"{chosen['strategy']} with {workers} {'worker' if workers == 1 else 'workers'}"
         if chosen["prepare_seconds"] >= WORTH_A_WORD:

@@ -47,7 +47,8 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         alpha: strength of the penalty; None for 1e-4, and for none with perceptron.
         penalty: l2 (alpha/2 * |w|^2), l1 (alpha * |w|_1), elasticnet (both), or None.
         l1_ratio: share of l1 in the penalty elasticnet.
-        max_iter: passes over the data, at most.
+        max_iter: passes over the data, at most; None for 20 with the solver sgd, and for as many as
+            are needed with others.
         tol: an epoch that lowers the objective by less than this share of it is no progress; None
             always does `max_iter` epochs. With the solver dual, training ends when the objective is
             proved to be within this share of the optimum.
@@ -82,16 +83,16 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "HogwildClassifier":
         """Trains on X and its labels y."""
         new = self._is_new(self.warm_start)
-        return self._fit(self._rows(X, y, sample_weight, new), new, self.max_iter, None)
+        return self._fit(self._rows(X, y, sample_weight, new), new, None, in_parts=False)
 
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
     ) -> "HogwildClassifier":
         """Trains one more epoch, on this data. The first call needs `classes` if y lacks one."""
         new = self._is_new_in_parts()
-        return self._fit(self._rows(X, y, sample_weight, new), new, 1, classes)
+        return self._fit(self._rows(X, y, sample_weight, new), new, classes, in_parts=True)
 
-    def _fit(self, rows: Rows, new: bool, epochs: int, classes: Any) -> "HogwildClassifier":
+    def _fit(self, rows: Rows, new: bool, classes: Any, in_parts: bool) -> "HogwildClassifier":
         given = None if classes is None else np.unique(np.asarray(classes))
         several = isinstance(rows.y, LabelSets)
         if new:
@@ -112,7 +113,7 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         task = "softmax" if self._is_softmax else "svm"
         labels = tuple(self.classes_.tolist())
         more = {"class_weight": self.class_weight, "merge": self.merge}
-        self._train(rows, new, epochs, task=task, labels=labels, **more)
+        self._train(rows, new, in_parts, task=task, labels=labels, **more)
         return self
 
     @property

@@ -2,17 +2,19 @@
 
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hogwild.config import SGD
 from hogwild.coordinator import State
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError, DivergenceError, OptionError
 from hogwild.estimators.parameters import NAMES, linear_options, named_as_in
+from hogwild.loops.strategies import AUTO
 from hogwild.models.linear import LinearModel
 from hogwild.trace import Row
 from hogwild.training import train
@@ -26,12 +28,12 @@ class LinearEstimator(BaseEstimator):
     alpha: float | None = 1e-4
     penalty: str | None = "l2"
     l1_ratio: float = 0.15
-    max_iter: int = 20
+    max_iter: int | None = None
     tol: float | None = 1e-3
     fit_intercept: bool = True
     n_jobs: int | None = None
     random_state: Any = None
-    solver: str = "sgd"
+    solver: str = "auto"
     schedule: str | None = None
     eta0: float | None = None
     average: bool = True
@@ -94,26 +96,32 @@ class LinearEstimator(BaseEstimator):
             )
         return rows.weighted(sample_weight)
 
-    def _train(self, rows: Rows, new: bool, epochs: int, **options: Any) -> None:
+    def _train(self, rows: Rows, new: bool, in_parts: bool, **options: Any) -> None:
         """Trains, and sets the attributes that describe what was learned."""
         state, history = (None, []) if new else (self._state, self.history_)
+        options = linear_options(self) | options | {"epochs": 1 if in_parts else self.max_iter}
+        if in_parts and self.solver == AUTO:  # rows are seen once, and others come
+            options["solver"] = SGD
         try:
-            result = named_as_in(
-                lambda: train(rows, start=state, epochs=epochs, **linear_options(self) | options),
-                NAMES,
-            )
+            result = named_as_in(lambda: train(rows, start=state, **options), NAMES)
         except DivergenceError as error:
             if error.result is None:
                 raise
             result = error.result  # next to nothing was learned, of what may be noise
             warnings.warn(str(error), ConvergenceWarning, stacklevel=4)
-        self._state: State | None = result.state
+        self._state: State | None = self._kept(result.state)
         self.model_: LinearModel = result.model
         self.history_: list[Row] = history + result.trace
         self.n_iter_ = len(self.history_)
         self._show()
         if result.reason == "interrupted":
             raise KeyboardInterrupt  # what was learned so far is in place
+
+    def _kept(self, state: State | None) -> State | None:
+        """What to go on from, without numbers for each row where no `fit` will go on from them."""
+        if state is None or self.warm_start or "row_state" not in state.weights:
+            return state
+        return replace(state, weights={"stored": state.weights["best"]})
 
     @abstractmethod
     def _show(self) -> None:

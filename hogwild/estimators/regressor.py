@@ -37,19 +37,19 @@ class HogwildRegressor(RegressorMixin, LinearEstimator):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "HogwildRegressor":
         """Trains on X and its targets y."""
-        return self._fit(X, y, sample_weight, self._is_new(self.warm_start), self.max_iter)
+        return self._fit(X, y, sample_weight, self._is_new(self.warm_start), in_parts=False)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "HogwildRegressor":
         """Trains one more epoch, on this data."""
-        return self._fit(X, y, sample_weight, self._is_new_in_parts(), 1)
+        return self._fit(X, y, sample_weight, self._is_new_in_parts(), in_parts=True)
 
     def _fit(
-        self, X: Any, y: Any, sample_weight: Any, new: bool, epochs: int
+        self, X: Any, y: Any, sample_weight: Any, new: bool, in_parts: bool
     ) -> "HogwildRegressor":
         loss = LOSSES.get(loss_of(self))
         names = [loss.parameter.option] if loss and loss.parameter else []
         own = {name: getattr(self, name) for name in names}  # others do not matter to the loss
-        self._train(self._rows(X, y, sample_weight, new), new, epochs, task="regression", **own)
+        self._train(self._rows(X, y, sample_weight, new), new, in_parts, task="regression", **own)
         return self
 
     def _show(self) -> None:

@@ -6,6 +6,7 @@ The intercept is not penalized. It learns like a column that holds a typical val
 import math
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from itertools import cycle
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.config import ADAPTIVE, DUAL, VOTE, Config
+from hogwild.config import ADAPTIVE, DUAL, SGD, VOTE, Config
 from hogwild.data.rows import Labels, Rows
 from hogwild.data.statistics import largest_columns
 from hogwild.errors import DataError, OptionError
@@ -46,6 +47,7 @@ from hogwild.learn.sgd import Sgd
 from hogwild.learn.solver import Solver
 from hogwild.learn.targets import target_for
 from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
+from hogwild.loops.strategies import AUTO
 from hogwild.machine import usable_cores
 from hogwild.models.heads import HeadsModel
 from hogwild.models.linear import LinearModel
@@ -68,6 +70,8 @@ CACHED_OF_MANY = 1 << 23  # the same of several heads: whole cache lines of each
 # By the option solver, or by the schedule; all other schedules are those of Sgd
 SOLVERS: dict[str, type[Solver]] = {DUAL: DualAscent, ADAPTIVE: Ftrl}
 TINY = 1e-12  # a rate, where a loop is only timed
+# The mean squared length of rows that are not scaled, and times l2 n from where dual is slow
+UNSCALED, HARD = 100.0, 1000.0
 
 
 class LinearProblem(RowProblem):
@@ -85,7 +89,6 @@ class LinearProblem(RowProblem):
         labels: Labels | None = None,
         validate: Rows | None = None,
     ) -> None:
-        self.config = config
         self._penalty = Penalty.of(config.as_dict())
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to learn from")
@@ -97,6 +100,7 @@ class LinearProblem(RowProblem):
                 f"{len(self.target.labels)}; leave it out"
             )
         self.heads = heads_of(config.loss_name, self.target.kind, self.target.heads)
+        config = self.config = self._settled(config, rows, judged=validate is not None)
         self.groups = self.heads.groups
         if config.early_stopping is not None:
             rows, validate = hold_out(rows, self.target, config.early_stopping, config.seed)
@@ -136,12 +140,31 @@ class LinearProblem(RowProblem):
         self.intercept_share = _intercept_share(rows) if config.intercept else 0.0
         given = self.heads, self._sets["train"], self.intercept_share
         # With l1 it is Ftrl, as steps along a gradient make no zeros
-        kind = SOLVERS.get(config.solver) or SOLVERS.get(str(config.schedule), Sgd)
+        kind = SOLVERS.get(self._choice[0]) or SOLVERS.get(str(config.schedule), Sgd)
         self._solver = kind(config, *given)
         self._refuse_heads()
         self.width = self._solver.step.width or self.heads.width
         self._outcome = self._solver.outcome(self.columns, self.effort)
         self.snapshots, self.averages_run = self._outcome.snapshots, self._outcome.over_run
+
+    def _settled(self, config: Config, rows: Rows, judged: bool) -> Config:
+        """Chooses the solver where that is open; it may be `judged` by rows that end it early."""
+        self._choice = config.choice
+        if config.solver != AUTO or self._choice[0] == SGD:
+            return config
+        square = mean_square(rows)
+        if judged:
+            against = "rows to judge by end it early"
+        elif self.heads.several:
+            against = "there are several classes or labels"
+        elif square > UNSCALED and square > HARD * float(config.l2 or 0.0) * len(rows):
+            against = (
+                "values are large, and dual would take long: scale the columns, and it will not"
+            )
+        else:
+            return config
+        self._choice = SGD, against
+        return replace(config, solver=SGD)
 
     @property
     def _proof(self) -> Proof | None:
@@ -203,9 +226,10 @@ class LinearProblem(RowProblem):
         ]
 
     def chosen(self) -> dict[str, Any]:
-        """The weight of each label, where classes have weights."""
         by_label = self._class_weights
-        return {} if by_label is None else {"class_weights": by_label.tolist()}
+        solver, why = self._choice
+        found: dict[str, Any] = {"solver": solver, "solver_why": why}
+        return found if by_label is None else found | {"class_weights": by_label.tolist()}
 
     @property
     def model_bytes(self) -> int:
@@ -536,6 +560,12 @@ def _lines(rows: Rows) -> int:
     places = np.random.default_rng(0).integers(0, len(rows), LENGTHS)
     lengths = (rows.ends[places] - rows.begins[places]).astype(np.int64)
     return min(MOST_LINES, 1 + int(np.quantile(lengths, MOST_ROWS)) // int(LINE))
+
+
+def mean_square(rows: Rows) -> float:
+    """The mean squared length of a row, about."""
+    some = rows.first_values(1 << 16).astype(np.float64)
+    return float(np.mean(some**2)) * rows.nonzeros / len(rows) if len(some) else 0.0
 
 
 def _intercept_share(rows: Rows) -> float:

@@ -8,7 +8,7 @@ or blocks of examples (`BlockProblem`).
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ from hogwild.kernels.compile import Kernel, ready
 from hogwild.kernels.order import shuffle
 from hogwild.kernels.views import Task
 from hogwild.steps.step import Step
+
+if TYPE_CHECKING:
+    from hogwild.config import Config
 
 Arrays = dict[str, npt.NDArray[Any]]
 Order = npt.NDArray[np.uint32]
@@ -79,6 +82,7 @@ class Shown(NamedTuple):
 class Problem(ABC):
     """What is learned, from which data. Methods that are not abstract have usable defaults."""
 
+    config: "Config"  # as given; what the data decides is chosen
     name: str  # where the data comes from, for messages
     units: int  # examples in the training data
     work: int  # non-zeros or ratings in the training data, for the throughput

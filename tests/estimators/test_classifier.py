@@ -165,7 +165,7 @@ def test_fit_begins_anew_unless_it_is_warm(data: tuple[Any, np.ndarray]) -> None
     once = HogwildClassifier(random_state=0).fit(X, y)
     twice = HogwildClassifier(random_state=0).fit(X[:100], y[:100]).fit(X, y)
     assert once.coef_.tobytes() == twice.coef_.tobytes()
-    warm = HogwildClassifier(random_state=0, warm_start=True, max_iter=1, tol=None)
+    warm = HogwildClassifier(random_state=0, solver="sgd", warm_start=True, max_iter=1, tol=None)
     parts = HogwildClassifier(random_state=0)
     for _ in range(3):
         warm.fit(X, y)

@@ -68,7 +68,9 @@ def test_early_stopping_takes_the_best_epoch(kind: Any) -> None:
 
 def test_n_iter_no_change_is_how_long_it_waits(data: tuple[Any, np.ndarray]) -> None:
     hasty, patient = (
-        HogwildClassifier(random_state=0, tol=0.3, max_iter=50, n_iter_no_change=epochs).fit(*data)
+        HogwildClassifier(
+            random_state=0, solver="sgd", tol=0.3, max_iter=50, n_iter_no_change=epochs
+        ).fit(*data)
         for epochs in (1, 5)
     )
     assert hasty.n_iter_ + 4 <= patient.n_iter_ < 50

@@ -109,7 +109,8 @@ def test_a_weight_of_k_is_k_copies(
 def test_partial_fit_and_warm_start_go_on(plane: tuple[np.ndarray, np.ndarray]) -> None:
     X, y = plane
     parts: Any = HogwildRegressor(random_state=0)
-    warm: Any = HogwildRegressor(random_state=0, warm_start=True, max_iter=1, tol=None)
+    more: Any = {"random_state": 0, "solver": "sgd", "max_iter": 1, "tol": None}
+    warm: Any = HogwildRegressor(warm_start=True, **more)
     scores = [parts.partial_fit(X, y).score(X, y) for _ in range(5)]
     assert scores[-1] > scores[0]
     for _ in range(5):
