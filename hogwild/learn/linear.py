@@ -279,9 +279,10 @@ class LinearProblem(RowProblem):
         """Writes the weights to begin with into the shared ones: zeros, or what is given."""
         for name in self.shared():
             shared[name][:] = 0
-        self._start = self._outcome.suits(_given_state(start)) if start else {}
-        if self._start and ("weights" in self._start) != ("weights" in self._outcome.kept):
+        state = _given_state(start) if start else {}
+        if state and ("weights" in state) != ("weights" in self._outcome.kept):
             raise OptionError("l1: what to go on from has another kind of penalty; both or none")
+        self._start = self._outcome.suits(state)
         for name in self._outcome.kept:
             array = self._start.get(name, shared[name])
             if len(array) != len(shared[name]):

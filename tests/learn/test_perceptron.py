@@ -147,7 +147,7 @@ def test_it_goes_on_from_another_loss_with_a_mean_of_its_own():
     hinge = trained(X, y, loss="hinge")
     on = trained(X, y, start=replace(hinge.state, eta0=1.0))
     assert on.state.weights["taken"][0] == trained(X, y).state.weights["taken"][0]
-    back = trained(X, y, loss="hinge", start=replace(on.state, eta0=0.01))
+    back = trained(X, y, loss="hinge", solver="sgd", start=replace(on.state, eta0=0.01))
     assert set(back.state.weights) == {"stored"}
 
 

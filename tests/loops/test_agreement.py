@@ -31,7 +31,7 @@ def articles():
 
 @pytest.fixture(scope="module")
 def serial(articles):
-    return hogwild.train(articles, workers=1, epochs=EPOCHS, tol=0)
+    return hogwild.train(articles, workers=1, solver="sgd", epochs=EPOCHS, tol=0)
 
 
 @pairs(strategy=[name for name in ROWS if name != "heads"], backend=BACKENDS, workers=[2, 3])
@@ -150,7 +150,7 @@ def test_workers_that_do_not_keep_pace_still_make_steps_of_the_right_size(schedu
 def test_means_are_of_the_snapshots_that_there_were(early, late, first):
     size, snapshots = 32, np.random.default_rng(0).normal(size=(6, 33)).astype(np.float32)
     rows = hogwild.Rows(np.eye(size, dtype=np.float32), np.arange(size) % 2)
-    problem = LinearProblem(rows, None, hogwild.Config())
+    problem = LinearProblem(rows, None, hogwild.Config(solver="sgd"))
     shared = shared_arrays(problem.shared())
     shared["stored"][:] = snapshots[5]
     sums = {"whole": snapshots[:early], "tail": snapshots[3 : 3 + late]}

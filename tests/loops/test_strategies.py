@@ -124,7 +124,7 @@ def even() -> hogwild.Rows:
 @pytest.mark.filterwarnings("ignore:rows overlap so much")
 def test_rounds_come_as_far_as_one_worker(make: Any, loss: str, l2: float) -> None:
     rows = make()
-    options: dict[str, Any] = {"loss": loss, "l2": l2, "epochs": 3, "tol": 0}
+    options: dict[str, Any] = {"loss": loss, "l2": l2, "epochs": 3, "tol": 0, "solver": "sgd"}
     one = hogwild.train(rows, workers=1, **options)
     rounds = hogwild.train(rows, workers=2, strategy="ordered", **options)
     for mine, theirs in zip(rounds.trace, one.trace, strict=True):
@@ -276,7 +276,7 @@ class KillsAWorker(Watcher):
 
 
 def test_what_a_killed_worker_left_goes_on_to_the_same_bytes(rows: hogwild.Rows) -> None:
-    options: dict[str, Any] = {"deterministic": True, "tol": 0}
+    options: dict[str, Any] = {"deterministic": True, "tol": 0, "solver": "sgd"}
     whole = hogwild.train(rows, workers=2, epochs=4, **options)
     with pytest.raises(hogwild.WorkerError) as death:
         hogwild.train(rows, workers=2, epochs=4, watcher=KillsAWorker(2), **options)
