@@ -482,6 +482,7 @@ class Run:
             row.update(self._evaluate())
             self._check_finite(row["objective"])
             reason = problem.proved().reason
+            self._tell_if_missed(reason, row["objective"])
         gap = problem.proved().gap
         row.update(gap=gap if np.isfinite(gap) else None, seconds=self._clock.seconds)
         return reason or limit or self._over_fitted(row)
@@ -547,6 +548,14 @@ class Run:
         found = self.problem.measured(self._shared, sums)
         taken = self.problem.taken(self._shared)
         return found | {"evaluation": time.monotonic() - began, "weights": taken}
+
+    def _tell_if_missed(self, reason: str | None, objective: float) -> None:
+        target = self.config.target
+        if reason == "converged" and target is not None:
+            self._note(
+                f"the target {target:g} is below the optimum, as is proved: the objective is "
+                f"{objective:g}. Give a larger target"
+            )
 
     @property
     def _learns_alone(self) -> bool:

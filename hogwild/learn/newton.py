@@ -100,7 +100,7 @@ class NewtonProof(Proof):
     def shared(self) -> Wanted:
         return {}
 
-    def kernels(self) -> list[Kernel]:
+    def kernels(self, alone: bool) -> list[Kernel]:
         return [*self._passes.kernels(), inner, advance, turn]
 
     def finish(

@@ -4,12 +4,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-import reference
-from combinations import each
 from scipy.optimize import minimize_scalar
 
 from hogwild.learn.duals import DUALS, margin_after, sigmoid_of_minus
 from hogwild.learn.losses import LOSSES, SIGNS
+from tests import reference
+from tests.combinations import each
 
 FAR = 30.0
 PARAMETERS = {"huber": 0.7, "epsilon_insensitive": 0.3, "quantile": 0.2}
