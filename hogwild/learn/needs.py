@@ -90,14 +90,14 @@ NEEDS = (
     Need(
         "solver",
         _given("solver"),
-        lambda config: config.solver != "cg" or config.loss_name == "squared",
-        "the loss squared to be cg",
+        lambda config: config.solver not in ("cg", "closed") or config.loss_name == "squared",
+        "the loss squared to be cg or closed",
     ),
     Need(
         "solver",
         _given("solver"),
         lambda config: not config.proves or config.l1 == 0,
-        "an l1 of 0 to be dual, newton or cg",
+        "an l1 of 0 to be dual or another than sgd",
     ),
     Need(
         "strategy",
@@ -110,14 +110,14 @@ NEEDS = (
         "strategy",
         _given("strategy"),
         _newton(lambda config: config.strategy == AUTO),
-        "to be auto with the solvers newton and cg, which make whole passes",
+        "to be auto with the solvers newton, cg and closed, which make whole passes",
     ),
     *(
         Need(
             option,
             _given(option),
             _only_sgd,
-            "the solver sgd; dual, newton and cg have no learning rate",
+            "the solver sgd; dual and others have no learning rate",
         )
         for option in ("schedule", "eta0", "beta")
     ),
@@ -125,7 +125,7 @@ NEEDS = (
         "average",
         lambda config: not config.average,
         _only_sgd,
-        "to be left out with the solvers dual, newton and cg",
+        "to be left out with dual and other solvers than sgd",
     ),
     Need(
         "target",

@@ -50,6 +50,8 @@ PATIENCE = 2  # steps of no use: the second is found by as many products as may 
 PROGRESS = 0.9  # share of the gap before: one that is larger is no progress
 RESIDUAL = 2.0  # times the intercept: how much larger that of the optimum may be
 
+Passed = Callable[[], bool]  # notes that a pass was made, and says whether to go on
+
 
 class Newton(Solver):
     """Newton's method: what it needs of the rows it gets by whole passes."""
@@ -125,7 +127,7 @@ class NewtonProof(Proof):
 
     # An epoch
 
-    def iterate(self, shared: Arrays, passed: Callable[[], bool]) -> float:
+    def iterate(self, shared: Arrays, passed: Passed) -> float:
         """Makes a step, if there is one; the mean loss before it.
 
         `passed` is called after each pass, and says whether to go on.
@@ -142,7 +144,7 @@ class NewtonProof(Proof):
             passed()
         return loss
 
-    def _look_first(self, passed: Callable[[], bool]) -> bool:
+    def _look_first(self, passed: Passed) -> bool:
         self._scores = np.zeros(self._rows)
         if self._intercept:
             # Where targets are far from 0, a gap is not small because the intercept made it so
@@ -187,7 +189,7 @@ class NewtonProof(Proof):
 
     # The step
 
-    def _direction(self, passed: Callable[[], bool]) -> Solution:
+    def _direction(self, passed: Passed) -> Solution:
         """Solves H d = -gradient as exactly as is of use."""
         slope, l2 = self._slope, self._l2
         assert slope is not None
@@ -304,9 +306,11 @@ class NewtonProof(Proof):
             if abs(move) > wide and not self._is_quadratic:
                 move, wide = -math.copysign(wide, first), 2.0 * wide
             after = self._bias + move
+            if after == self._bias:
+                break
             if not low < after < high:
                 after = 0.5 * (low + high)
-            if after in (self._bias, low, high):
+            if after in (low, high):
                 break
             self._bias = after
             if abs(first * move) <= ROUNDING**2 * abs(loss):
