@@ -50,8 +50,8 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         max_iter: passes over the data, at most; None for 20 with the solver sgd, and for as many as
             are needed with others.
         tol: an epoch that lowers the objective by less than this share of it is no progress; None
-            always does `max_iter` epochs. With the solver dual, training ends when the objective is
-            proved to be within this share of the optimum.
+            always does `max_iter` epochs. With other solvers than sgd, training ends when the
+            objective is proved to be within this share of the optimum.
         fit_intercept: learn an intercept, which is not penalized.
         n_jobs: worker processes; None for one, -1 to choose their number automatically.
         random_state: seed of the order of the rows. With one worker, a seed gives the same bytes.

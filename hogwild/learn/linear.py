@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.config import ADAPTIVE, DUAL, SGD, VOTE, Config
+from hogwild.config import ADAPTIVE, CG, CLOSED, DUAL, NEWTON, SGD, VOTE, Config
 from hogwild.data.rows import Labels, Rows
 from hogwild.data.statistics import largest_columns
 from hogwild.errors import DataError, OptionError
@@ -25,10 +25,12 @@ from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
 from hogwild.kernels.views import Clock, Fetching, Span, Stored, Task, task_of, view
 from hogwild.learn import column_sizes, fetching, progress
-from hogwild.learn.dual import DualAscent, Proof
+from hogwild.learn.closed import Closed, operations
+from hogwild.learn.dual import DualAscent
 from hogwild.learn.ftrl import Ftrl
 from hogwild.learn.heads import heads_of, zeros_on_a_line
 from hogwild.learn.losses import LOSSES, SIGNS
+from hogwild.learn.newton import Newton, NewtonProof
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.problem import (
     Arrays,
@@ -41,6 +43,7 @@ from hogwild.learn.problem import (
     Shown,
     Sums,
 )
+from hogwild.learn.proof import Proof
 from hogwild.learn.sample import FEW_COLUMNS, Sample
 from hogwild.learn.sets import Set, class_weights, hold_out, row_weights
 from hogwild.learn.sgd import Sgd
@@ -68,7 +71,13 @@ NEAR_NONZEROS = 64
 CACHED, CACHED_BY_ONE = 1 << 21, 1 << 18
 CACHED_OF_MANY = 1 << 23  # the same of several heads: whole cache lines of each column
 # By the option solver, or by the schedule; all other schedules are those of Sgd
-SOLVERS: dict[str, type[Solver]] = {DUAL: DualAscent, ADAPTIVE: Ftrl}
+SOLVERS: dict[str, type[Solver]] = {
+    DUAL: DualAscent,
+    NEWTON: Newton,
+    CG: Newton,
+    CLOSED: Closed,
+    ADAPTIVE: Ftrl,
+}
 TINY = 1e-12  # a rate, where a loop is only timed
 # The mean squared length of rows that are not scaled, and times l2 n from where dual is slow
 UNSCALED, HARD = 100.0, 1000.0
@@ -177,9 +186,10 @@ class LinearProblem(RowProblem):
 
     def _refuse_heads(self) -> None:
         """Refuses several heads where a solver knows one."""
-        if not self._solver.step.width or self.heads.count == 1:
+        able = not self._solver.step.width and not self.config.is_newton
+        if able or not self.heads.several:
             return
-        options = {"l1": self.config.zeroes, "solver": self.config.is_dual, "schedule": True}
+        options = {"l1": self.config.zeroes, "solver": self.config.proves, "schedule": True}
         option = next(name for name, is_why in options.items() if is_why)
         raise OptionError(
             f"{option}: it needs one score a row, of two classes or of numbers; leave it out, or "
@@ -226,10 +236,14 @@ class LinearProblem(RowProblem):
         ]
 
     def chosen(self) -> dict[str, Any]:
-        by_label = self._class_weights
+        """The solver; class weights, where there are some; the operations of `closed`."""
         solver, why = self._choice
         found: dict[str, Any] = {"solver": solver, "solver_why": why}
-        return found if by_label is None else found | {"class_weights": by_label.tolist()}
+        if self._class_weights is not None:
+            found["class_weights"] = self._class_weights.tolist()
+        if solver == CLOSED:
+            found["operations"] = operations(self._sets["train"], self.columns)
+        return found
 
     @property
     def model_bytes(self) -> int:
@@ -271,8 +285,10 @@ class LinearProblem(RowProblem):
         sampled = [compare, gather_rows]
         if self.columns * self.width > FEW_COLUMNS:
             sampled.append(renumber)
-        needs_sample = self.snapshots or not self.config.eta0
         always += self._outcome.kernels(self.threads == 1)
+        if self.proves:
+            return always
+        needs_sample = self.snapshots or not self.config.eta0
         return always + trying + (sampled if needs_sample else [])
 
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
@@ -326,6 +342,12 @@ class LinearProblem(RowProblem):
         assert self._proof is not None
         self._proof.use(self.threads)
         return self._proof.follow(shared, excess, steps, alone)
+
+    def iterate(self, shared: Arrays, passed: Callable[[], bool]) -> float:
+        """Makes a step of a method of whole passes; the mean loss before it."""
+        assert isinstance(self._outcome, NewtonProof)
+        self._outcome.use(self.threads)
+        return self._outcome.iterate(shared, passed)
 
     def prove(self, shared: Arrays) -> Sums:
         """Looks how good the weights are; the sums over the training rows."""
@@ -457,7 +479,8 @@ class LinearProblem(RowProblem):
     def prepare(self) -> None:
         """Compiles what training will call, and finds how far ahead rows are fetched."""
         super().prepare()
-        self._distance  # noqa: B018
+        if not self.config.is_newton:
+            self._distance  # noqa: B018
 
     def find_rate(self) -> float:
         if self.proves:  # it has none, and a sample would take time
