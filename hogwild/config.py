@@ -34,7 +34,7 @@ TASKS = {
     "regression": Task("squared", "linear", ("numbers", "counts")),
     "mf": Task("squared", "factors", ()),
 }
-SGD, DUAL = SOLVERS = ("sgd", "dual")
+SGD, DUAL, NEWTON, CG = SOLVERS = ("sgd", "dual", "newton", "cg")
 EPOCHS = 20
 ADAPTIVE = "adaptive"  # the schedule with a rate for each weight, or for each row of factors
 DEFAULTS: dict[str, dict[str, Any]] = {
@@ -42,7 +42,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "factors": {"schedule": ADAPTIVE},
 }
 # Of linear models whose solver has no learning rate
-DEFAULTS_DUAL: dict[str, Any] = {"l2": 1e-4}
+DEFAULTS_PROVED: dict[str, Any] = {"l2": 1e-4}
 # Of linear models with an L1 penalty
 DEFAULTS_L1: dict[str, Any] = {"l2": 0.0, "schedule": ADAPTIVE}
 # Of perceptrons: from zero weights and without a penalty, the rate changes no prediction
@@ -182,14 +182,14 @@ class Config:
     epochs: int | None = option(
         None,
         "largest number of passes over the data "
-        f"[{EPOCHS}; with the solver dual as many as are needed]",
+        f"[{EPOCHS}; with a solver that proves its result as many as are needed]",
         least=1,
     )
     tol: float = option(
         1e-3,
         "stop after --patience epochs that each lower the objective by less than this share of it; "
-        "with the solver dual, when it is proved to be within this share of the optimum (not if "
-        "there is a --target)",
+        "with a solver that proves its result, when that is within this share of the optimum (not "
+        "if there is a --target)",
         least=0,
     )
     patience: int = option(2, "epochs in a row without progress before training stops", least=1)
@@ -225,8 +225,9 @@ class Config:
     backend: str = option("process", "what the workers are", choices=always(*BACKENDS))
     solver: str = option(
         SGD,
-        "sgd: stochastic gradient descent; dual: dual coordinate ascent, which needs no learning "
-        "rate and proves how near the optimum it is",
+        "sgd: stochastic gradient descent. Others need no learning rate, and prove how near the "
+        "optimum they are: dual (dual coordinate ascent), newton (Newton's method, for losses with "
+        "a second derivative), cg (conjugate gradients, for the squared loss)",
         family="linear",
         choices=always(*SOLVERS),
     )
@@ -265,8 +266,8 @@ class Config:
         defaults = DEFAULTS_L1 if self.zeroes else DEFAULTS.get(self.family, {})
         if self.is_perceptron:
             defaults = DEFAULTS_PERCEPTRON
-        if self.is_dual:
-            defaults = DEFAULTS_DUAL
+        if self.proves:
+            defaults = DEFAULTS_PROVED
         elif self.epochs is None:
             object.__setattr__(self, "epochs", EPOCHS)
         for name, value in defaults.items():
@@ -366,6 +367,16 @@ class Config:
     def is_dual(self) -> bool:
         """Whether a linear model is learned by dual coordinate ascent."""
         return self.family == "linear" and self.solver == DUAL
+
+    @property
+    def is_newton(self) -> bool:
+        """Whether a linear model is learned by Newton's method, on whole passes."""
+        return self.family == "linear" and self.solver in (NEWTON, CG)
+
+    @property
+    def proves(self) -> bool:
+        """Whether the solver proves how near the optimum it is, and has no learning rate."""
+        return self.is_dual or self.is_newton
 
     @property
     def is_perceptron(self) -> bool:

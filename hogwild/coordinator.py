@@ -17,7 +17,7 @@ from hogwild.kernels.compile import ready
 from hogwild.learn.problem import Now, Problem, Share
 from hogwild.loops.choice import choose
 from hogwild.loops.shared import FEWEST
-from hogwild.loops.strategies import STRATEGIES, Workers
+from hogwild.loops.strategies import ALL_STRATEGIES, Workers
 from hogwild.loops.worker import Learned
 from hogwild.machine import available_memory, usable_cores
 from hogwild.parallel import pool, processes
@@ -115,7 +115,7 @@ class Run:
         self.config = config
         self.problem = problem
         self._choice = choose(problem, config)
-        self._strategy = STRATEGIES[self._choice.strategy]
+        self._strategy = ALL_STRATEGIES[self._choice.strategy]
         self._kind = self._strategy.workers(problem)
         self.workers = self._choice.workers
         problem.threads = min(self.workers, usable_cores())
@@ -193,15 +193,17 @@ class Run:
         # Workers whose weights are averaged count their own steps
         self._own_time = self.workers if self._strategy.averages else 1
         forks = self.config.backend == "process" and processes.available()
-        if self.workers > 1 and forks:
+        threads = self._strategy.threads  # of one worker
+        if self.workers > 1 and forks and not threads:
             kernels = {*self.problem.kernels(), *self._kind.kernels(self.problem)}
             make = partial(Workers, self.problem, strategy)
             hired = pool.hire(make, wanted, kernels, self.workers, self._kind.unzeroed)
             self._team, self._control, self._shared = hired, hired.control, hired.shared
             return
-        arrays = private_arrays(wanted | Control.arrays(self.workers))
+        count = 1 if threads else self.workers
+        arrays = private_arrays(wanted | Control.arrays(count))
         self._shared = {name: arrays[name] for name in wanted}
-        self._control = Control(arrays, self.workers)
+        self._control = Control(arrays, count)
         work = Workers(self.problem, strategy, self._shared, self._control)
         self._team = Threads(work, self._control)
 

@@ -13,6 +13,11 @@ from hogwild.learn.problem import Shown
 from hogwild.trace import Row
 
 THROUGHPUT = {"nonzeros_per_second": "M nnz/s", "ratings_per_second": "M ratings/s"}
+METHODS = {
+    "dual": "dual coordinate ascent",
+    "newton": "Newton's method",
+    "cg": "conjugate gradients",
+}
 BAR = 24
 CELL, CELL_OF_FOLDS = 12, 22  # characters, of a number in the table of a search
 WORTH_A_WORD = 0.01  # seconds of preparation
@@ -179,7 +184,7 @@ class Table:
 def _way(options: Row, chosen: Row) -> str:
     """How training goes."""
     if chosen["proves"]:
-        return "dual coordinate ascent"
+        return METHODS[options["solver"]]
     found = f"found in {chosen['eta0_seconds']:.3f} s" if chosen["eta0_found"] else "given"
     return f"{options['schedule']} rate with eta0 {chosen['eta0']:.4g} ({found})"
 

@@ -21,9 +21,10 @@ from hogwild.learn.duals import DUALS
 from hogwild.learn.heads import Heads
 from hogwild.learn.objectives import Objectives, Point
 from hogwild.learn.problem import Doubles, Followed
+from hogwild.learn.proof import Proof
 from hogwild.learn.sample import Sample
 from hogwild.learn.sets import Set
-from hogwild.learn.solver import Outcome, Solver
+from hogwild.learn.solver import Solver
 from hogwild.pace import Pace
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.steps.dual import NO_LIMIT, STATE, Plan, dual
@@ -41,7 +42,6 @@ ROUNDING = 3e-8  # the same for weights made anew, whose scores are in single pr
 FINE = 3.0  # times DRIFT: proofs that are finer need weights made anew
 REBUILD = 100.0  # passes, after which weights are made anew
 FALLEN = 1e-5  # share of the objective that the dual one may fall by, with rounding
-NOTHING = 1e-6  # share of the objective at zero weights; one below it counts as no more
 COST, COST_OF_MEAN = 1.0, 0.2  # of a proof, in passes
 
 
@@ -58,10 +58,12 @@ class DualAscent(Solver):
     def step(self) -> Step:
         return dual(self._config.loss_name, self._data.weighted)
 
-    def outcome(self, columns: int, nonzeros: float) -> "Proof":
+    def outcome(self, columns: int, nonzeros: float) -> "DualProof":
         """The best weights that were looked at, with a lower bound of the optimum."""
         square = self._square + self._intercept
-        return Proof(self._config, self._heads.kind, self._data, columns, square, self._intercept)
+        return DualProof(
+            self._config, self._heads.kind, self._data, columns, square, self._intercept
+        )
 
     def plan(self, since: float, eta0: float, *numbers: float) -> Plan:
         growing, limit, _ = numbers or (0.0, NO_LIMIT, 1.0)
@@ -87,21 +89,16 @@ class DualAscent(Solver):
         return 1.0
 
 
-class Proof(Outcome):
-    """Weights with a proof of how good they are.
-
-    Attributes:
-        gap: of the objective of the best weights to the best lower bound of the optimum, as a share
-            of the latter; infinite where none is known.
-        bound: the lower bound.
-    """
+class DualProof(Proof):
+    """The best weights that were looked at, beside the best dual variables."""
 
     kept = ("stored", "row_state", "best")
 
     def __init__(
         self, config: Config, kind: str, data: Set, columns: int, square: float, intercept: float
     ) -> None:
-        self._config, self._columns = config, columns
+        super().__init__(config)
+        self._columns = columns
         self._means = not DUALS[config.loss_name].smooth
         self._intercept = intercept
         given = float(config.l2 or 0.0), config.intercept, config.loss_value
@@ -110,7 +107,6 @@ class Proof(Outcome):
         self._can_grow = (
             DUALS[config.loss_name].grows and float(config.l2 or 0.0) * self._rows >= square
         )
-        self._scale = 0.0
         self._reset()
 
     def _reset(self) -> None:
@@ -233,19 +229,6 @@ class Proof(Outcome):
         if self._intercept:  # what the intercept goes on with lies beyond what it has come to
             mean[-1] += np.float32((self._multiplier - float(stored[-1])) / self._mean_of)
 
-    def _wanted(self) -> float:
-        """A gap that would end the training."""
-        target, tol = self._config.target, self._config.tol
-        if target is not None:
-            return target - self.bound
-        return tol * self._size
-
-    @property
-    def _size(self) -> float:
-        """What a gap is small beside."""
-        known = math.isfinite(self._objective)
-        return max(self._objective if known else self._scale, NOTHING * self._scale)
-
     # The proof
 
     def prove(self, shared: Arrays) -> Doubles:
@@ -311,25 +294,6 @@ class Proof(Outcome):
         self._balance_intercept(stored, self._multiplier, objectives.standing(state)[0])
         self._rebuilt_at = self._pace.work
         return weights
-
-    @property
-    def gap(self) -> float:
-        """The proved gap as a share of the lower bound; infinite where that is not above 0."""
-        if self.bound <= 0.0:
-            return math.inf
-        return max(0.0, self._objective - self.bound) / self.bound
-
-    @property
-    def reason(self) -> str | None:
-        """Why training may end now, if it may."""
-        gap, target, tol = self._objective - self.bound, self._config.target, self._config.tol
-        if target is not None:
-            if self._objective <= target:
-                return "target"
-            return "converged" if self.bound > target else self._stuck
-        if tol and gap <= tol * self._size:
-            return "converged"
-        return self._stuck
 
     @property
     def _stuck(self) -> str | None:

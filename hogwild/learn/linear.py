@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.config import ADAPTIVE, DUAL, VOTE, Config
+from hogwild.config import ADAPTIVE, CG, DUAL, NEWTON, VOTE, Config
 from hogwild.data.rows import Labels, Rows
 from hogwild.data.statistics import largest_columns
 from hogwild.errors import DataError, OptionError
@@ -24,10 +24,11 @@ from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
 from hogwild.kernels.views import Clock, Fetching, Span, Stored, Task, task_of, view
 from hogwild.learn import column_sizes, fetching, progress
-from hogwild.learn.dual import DualAscent, Proof
+from hogwild.learn.dual import DualAscent
 from hogwild.learn.ftrl import Ftrl
 from hogwild.learn.heads import heads_of, zeros_on_a_line
 from hogwild.learn.losses import LOSSES, SIGNS
+from hogwild.learn.newton import Newton, NewtonProof
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.problem import (
     Arrays,
@@ -40,6 +41,7 @@ from hogwild.learn.problem import (
     Shown,
     Sums,
 )
+from hogwild.learn.proof import Proof
 from hogwild.learn.sample import FEW_COLUMNS, Sample
 from hogwild.learn.sets import Set, class_weights, hold_out, row_weights
 from hogwild.learn.sgd import Sgd
@@ -66,7 +68,12 @@ NEAR_NONZEROS = 64
 CACHED, CACHED_BY_ONE = 1 << 21, 1 << 18
 CACHED_OF_MANY = 1 << 23  # the same of several heads: whole cache lines of each column
 # By the option solver, or by the schedule; all other schedules are those of Sgd
-SOLVERS: dict[str, type[Solver]] = {DUAL: DualAscent, ADAPTIVE: Ftrl}
+SOLVERS: dict[str, type[Solver]] = {
+    DUAL: DualAscent,
+    NEWTON: Newton,
+    CG: Newton,
+    ADAPTIVE: Ftrl,
+}
 TINY = 1e-12  # a rate, where a loop is only timed
 
 
@@ -154,9 +161,10 @@ class LinearProblem(RowProblem):
 
     def _refuse_heads(self) -> None:
         """Refuses several heads where a solver knows one."""
-        if not self._solver.step.width or self.heads.count == 1:
+        able = not self._solver.step.width and not self.config.is_newton
+        if able or not self.heads.several:
             return
-        options = {"l1": self.config.zeroes, "solver": self.config.is_dual, "schedule": True}
+        options = {"l1": self.config.zeroes, "solver": self.config.proves, "schedule": True}
         option = next(name for name, is_why in options.items() if is_why)
         raise OptionError(
             f"{option}: it needs one score a row, of two classes or of numbers; leave it out, or "
@@ -249,8 +257,11 @@ class LinearProblem(RowProblem):
         sampled = [compare, gather_rows]
         if self.columns * self.width > FEW_COLUMNS:
             sampled.append(renumber)
+        always += self._outcome.kernels()
+        if self.proves:
+            return always
         needs_sample = self.snapshots or not self.config.eta0
-        return always + self._outcome.kernels() + trying + (sampled if needs_sample else [])
+        return always + trying + (sampled if needs_sample else [])
 
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
         """Writes the weights to begin with into the shared ones: zeros, or what is given."""
@@ -302,6 +313,12 @@ class LinearProblem(RowProblem):
         assert self._proof is not None
         self._proof.use(self.threads)
         return self._proof.follow(shared, excess, steps, alone)
+
+    def iterate(self, shared: Arrays, passed: Callable[[], bool]) -> float:
+        """Makes a step of a method of whole passes; the mean loss before it."""
+        assert isinstance(self._outcome, NewtonProof)
+        self._outcome.use(self.threads)
+        return self._outcome.iterate(shared, passed)
 
     def prove(self, shared: Arrays) -> Sums:
         """Looks how good the weights are; the sums over the training rows."""
@@ -445,7 +462,8 @@ class LinearProblem(RowProblem):
     def prepare(self) -> None:
         """Compiles what training will call, and finds how far ahead rows are fetched."""
         super().prepare()
-        self._distance  # noqa: B018
+        if not self.config.is_newton:
+            self._distance  # noqa: B018
 
     def find_rate(self) -> float:
         """A first rate: the best of some, tried on a few rows."""

@@ -51,6 +51,8 @@ class Loss:
         kinds: the kinds of targets that it is for.
         curvature: the largest change of the slope where the score changes by one. Where the slope
             jumps, half of the jump: few scores are at the jump at a time.
+        second: the second derivative by the score, with the same arguments, of a loss whose slope
+            does not jump.
         parameter: the parameter, if any.
         after: for a loss so steep that plain steps overshoot: (score, target, pull) -> the score u
             after an implicit step, u = score - pull * slope(u).
@@ -66,6 +68,7 @@ class Loss:
     slope: Scalar
     kinds: tuple[str, ...] = (SIGNS,)
     curvature: float = 1.0
+    second: Scalar | None = None
     parameter: Parameter | None = None
     after: Scalar | None = None
     probability: Callable[[Any], Any] | None = None
@@ -74,7 +77,8 @@ class Loss:
     add: Callable[..., Any] | None = None
 
     def __post_init__(self) -> None:
-        for function in (self.value, self.slope, self.after, self.add, *(self.for_many or ())):
+        own = self.value, self.slope, self.second, self.after, self.add
+        for function in (*own, *(self.for_many or ())):
             if function is not None:
                 inline(function)
 
@@ -111,6 +115,11 @@ def add_logistic(sums: Any, score: float, target: float, parameter: float) -> An
     return total, product
 
 
+def logistic_second(score: float, target: float, parameter: float) -> float:
+    small = exp(-abs(score))
+    return small / ((1.0 + small) * (1.0 + small))
+
+
 def modified_huber(score: float, target: float, parameter: float) -> float:
     margin = target * score
     return max(0.0, 1.0 - margin) ** 2 if margin >= -1.0 else -4.0 * margin
@@ -120,6 +129,11 @@ def exponential(score: float, target: float, parameter: float) -> float:
     margin = target * score
     clipped = max(margin, STEEPEST)
     return math.exp(-clipped) * (1.0 + (clipped - margin))
+
+
+def exponential_second(score: float, target: float, parameter: float) -> float:
+    margin = target * score
+    return math.exp(-margin) if margin > STEEPEST else 0.0
 
 
 def divergence(score: float, target: float, parameter: float) -> float:
@@ -180,11 +194,13 @@ LOSSES: dict[str, Loss] = {
         lambda score, target, _: max(0.0, 1.0 - target * score) ** 2,
         lambda score, target, _: -2.0 * target * max(0.0, 1.0 - target * score),
         curvature=2.0,
+        second=lambda score, target, _: 2.0 if target * score < 1.0 else 0.0,
     ),
     "logistic": Loss(
         "log(1 + exp(-z))",
         *_logistic(math.exp, math.log1p),
         curvature=0.25,
+        second=logistic_second,
         probability=_sigmoid,
         add=add_logistic,
         for_many=_logistic(exp, log1p),
@@ -194,18 +210,21 @@ LOSSES: dict[str, Loss] = {
         lambda score, target, _: 0.5 * (score - target) ** 2,
         lambda score, target, _: score - target,
         (SIGNS, NUMBERS, COUNTS),
+        second=lambda score, target, _: 1.0,
     ),
     "modified_huber": Loss(
         "max(0, 1 - z)^2, and -4 z below z = -1",
         modified_huber,
         lambda score, target, _: -2.0 * target * min(2.0, max(0.0, 1.0 - target * score)),
         curvature=2.0,
+        second=lambda score, target, _: 2.0 if abs(target * score) < 1.0 else 0.0,
         probability=lambda score: (score.clip(-1, 1) + 1) / 2,
     ),
     "exponential": Loss(
         "exp(-z), straight below z = -50",
         exponential,
         lambda score, target, _: -target * math.exp(-max(target * score, STEEPEST)),
+        second=exponential_second,
     ),
     "cross_entropy": Loss(
         "log(1 + exp(-z)), z = score of the class - log(sum of exp(scores of the others))",
@@ -232,6 +251,7 @@ LOSSES: dict[str, Loss] = {
         huber,
         lambda score, target, epsilon: max(-epsilon, min(epsilon, score - target)),
         (NUMBERS, COUNTS),
+        second=lambda score, target, epsilon: 1.0 if abs(score - target) < epsilon else 0.0,
         parameter=Parameter("epsilon", 0.1),
     ),
     "epsilon_insensitive": Loss(
@@ -254,6 +274,7 @@ LOSSES: dict[str, Loss] = {
         poisson,
         lambda score, target, _: math.exp(min(score, HIGHEST)) - target,
         (COUNTS,),
+        second=lambda score, target, _: math.exp(score) if score < HIGHEST else 0.0,
         after=poisson_after,
         mean=np.exp,
     ),

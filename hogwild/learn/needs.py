@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hogwild.learn.duals import DUALS
+from hogwild.learn.losses import LOSSES
 from hogwild.loops.strategies import AUTO, STRATEGIES
 
 if TYPE_CHECKING:
@@ -52,6 +53,15 @@ def _dual(met: Test) -> Test:
     return lambda config: not config.is_dual or met(config)
 
 
+def _newton(met: Test) -> Test:
+    """The same with the solvers newton and cg."""
+    return lambda config: not config.is_newton or met(config)
+
+
+def _only_sgd(config: "Config") -> bool:
+    return not config.proves
+
+
 def _can_ascend(config: "Config") -> bool:
     loses = config.strategy == "hogwild" and config.workers != 1
     return config.strategy in (AUTO, "combine", "ordered", "hogwild") and not loses
@@ -73,8 +83,21 @@ NEEDS = (
     Need(
         "solver",
         _given("solver"),
-        _dual(lambda config: config.l1 == 0),
-        "an l1 of 0 to be dual",
+        _newton(lambda config: LOSSES[config.loss_name].second is not None),
+        "a loss with a second derivative to be newton: "
+        f"{', '.join(name for name, loss in LOSSES.items() if loss.second)}",
+    ),
+    Need(
+        "solver",
+        _given("solver"),
+        lambda config: config.solver != "cg" or config.loss_name == "squared",
+        "the loss squared to be cg",
+    ),
+    Need(
+        "solver",
+        _given("solver"),
+        lambda config: not config.proves or config.l1 == 0,
+        "an l1 of 0 to be other than sgd",
     ),
     Need(
         "strategy",
@@ -83,20 +106,21 @@ NEEDS = (
         "to be auto, combine or ordered with the solver dual, or one worker: no addition may be "
         "lost",
     ),
+    Need(
+        "strategy",
+        _given("strategy"),
+        _newton(lambda config: config.strategy == AUTO),
+        "to be auto with the solvers newton and cg, which make whole passes",
+    ),
     *(
-        Need(
-            option,
-            _given(option),
-            _dual(lambda config: False),
-            "the solver sgd; dual has no learning rate",
-        )
+        Need(option, _given(option), _only_sgd, "the solver sgd; others have no learning rate")
         for option in ("schedule", "eta0", "beta")
     ),
     Need(
         "average",
         lambda config: not config.average,
-        _dual(lambda config: False),
-        "to be left out with the solver dual",
+        _only_sgd,
+        "to be left out with solvers other than sgd",
     ),
     Need(
         "target",
@@ -114,19 +138,19 @@ NEEDS = (
         "beta",
         _given("beta"),
         lambda config: (
-            config.is_dual or (config.schedule in ("backoff", "adaptive") and not config.zeroes)
+            config.proves or (config.schedule in ("backoff", "adaptive") and not config.zeroes)
         ),
         "the schedule backoff (adaptive for mf); with l1, rates go down by themselves",
     ),
     Need(
         "schedule",
-        lambda config: config.zeroes and not config.is_dual,
+        lambda config: config.zeroes and not config.proves,
         lambda config: config.schedule == "adaptive",
         "to be adaptive with l1",
     ),
     Need(
         "schedule",
-        lambda config: config.family == "linear" and not config.zeroes and not config.is_dual,
+        lambda config: config.family == "linear" and not config.zeroes and not config.proves,
         lambda config: config.schedule != "adaptive",
         "an l1 above 0 to be adaptive, for a linear model",
     ),

@@ -230,6 +230,13 @@ class Problem(ABC):
         """Takes note of an epoch, with what its rows added to the gap when they were visited."""
         raise NotImplementedError
 
+    def iterate(self, shared: Arrays, passed: Callable[[], bool]) -> float:
+        """Makes a step of a method of whole passes, by `threads`; the mean loss before it.
+
+        `passed` is to be called after each pass, and says whether to go on.
+        """
+        raise NotImplementedError
+
     def prove(self, shared: Arrays) -> Sums:
         """Looks how good the weights are; the sums of those sets that it had to look at."""
         return {}

@@ -6,7 +6,7 @@ from hogwild import machine
 from hogwild.config import Config
 from hogwild.errors import OptionError
 from hogwild.learn.problem import BlockProblem, Problem, RowProblem
-from hogwild.loops.strategies import AUTO, STRATEGIES
+from hogwild.loops.strategies import ALL_STRATEGIES, AUTO, PASSES, STRATEGIES
 
 # Non-zeros in all epochs, or of a solver with a proof in one; with fewer, sharing them costs more
 WORTH_A_WORKER = 5_000_000
@@ -37,7 +37,7 @@ def choose(problem: Problem, config: Config) -> Choice:
         and choice.strategy == "combine"
     ):
         choice = choice._replace(strategy="hogwild")  # one worker needs no copy
-    loses = choice.workers > 1 and STRATEGIES[choice.strategy].loses
+    loses = choice.workers > 1 and ALL_STRATEGIES[choice.strategy].loses
     if loses and isinstance(problem, RowProblem) and problem.step.exact:
         able = ", ".join(n for n, one in STRATEGIES.items() if one.rows and not one.loses)
         raise OptionError(
@@ -60,7 +60,7 @@ def _choice(problem: Problem, config: Config) -> Choice:
         return Choice(strategy, most, why)
     if cores == 1:
         return Choice(strategy, 1, "only one core may be used")
-    epochs = 1 if config.is_dual else config.epochs or 1
+    epochs = 1 if config.proves else config.epochs or 1
     if problem.effort * epochs < WORTH_A_WORKER:
         return Choice(strategy, 1, "too little work to share")
     return Choice(strategy, most if pays else 1, why)
@@ -73,6 +73,8 @@ def _strategy(problem: Problem, config: Config, workers: int) -> tuple[str, str,
             return "hogwild", "two ratings at a time seldom share a user or an item", True
         return "strata", "blocks that are worked on at once share no row", True
     assert isinstance(problem, RowProblem)
+    if config.is_newton:
+        return PASSES, "sums over all rows, which workers share", True
     if config.strategy == "hogwild" and config.workers is None:
         pays, reason = problem.sharing()
         return "hogwild", reason, pays

@@ -13,6 +13,7 @@ from hogwild.loops.column_strata import ColumnStrataWorker
 from hogwild.loops.combine import CombineWorker
 from hogwild.loops.excluding import LockedWorker, RoundRobinWorker
 from hogwild.loops.heads import HeadsWorker
+from hogwild.loops.passes import PassesWorker
 from hogwild.loops.rounds import MinibatchWorker, OrderedWorker
 from hogwild.loops.shared import RowWorker
 from hogwild.loops.worker import Worker
@@ -20,6 +21,7 @@ from hogwild.parallel.memory import Arrays
 from hogwild.parallel.team import Control
 
 AUTO = "auto"
+PASSES = "passes"
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Strategy:
         one_array: all workers write one array of weights.
         exclusive: workers exclude each other.
         averages: the weights of workers are averaged.
+        threads: its workers are threads that one worker uses.
     """
 
     summary: str
@@ -42,6 +45,7 @@ class Strategy:
     one_array: bool = False
     exclusive: bool = False
     averages: bool = False
+    threads: bool = False
 
     @property
     def loses(self) -> bool:
@@ -104,13 +108,23 @@ STRATEGIES: dict[str, Strategy] = {
     ),
 }
 
+# With one that is not a matter of choice: solvers that need it have no other
+ALL_STRATEGIES = STRATEGIES | {
+    PASSES: Strategy(
+        "whole passes over the rows, in shards: the same bytes for any number of workers",
+        PassesWorker,
+        deterministic=True,
+        threads=True,
+    )
+}
+
 
 class Workers:
     """All workers of a run, as a team calls them: each is made when it is first called."""
 
     def __init__(self, problem: Problem, strategy: str, shared: Arrays, control: Control) -> None:
         self._ingredients = problem, shared, control
-        self._kind = STRATEGIES[strategy].workers(problem)
+        self._kind = ALL_STRATEGIES[strategy].workers(problem)
         self._made: dict[int, Worker] = {}
 
     def __call__(self, rank: int, command: str, arguments: tuple[Any, ...]) -> Any:

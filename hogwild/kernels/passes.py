@@ -1,0 +1,170 @@
+"""Passes over rows in the order in which they are stored: sums, gradients and Hessian products.
+
+Scores are kept for each row in double precision. Nothing here changes weights.
+"""
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from hogwild.kernels.compile import Kernel, inline, kernel
+from hogwild.kernels.evaluate import errors_of
+from hogwild.kernels.primitives import U, readonly
+from hogwild.kernels.targets import target_of
+from hogwild.kernels.views import DOUBLES, FLOAT, RowView, Span, type_of
+from hogwild.learn.losses import LOSSES
+
+READ = readonly(types.float64)
+ROWS, SPAN = type_of(RowView), type_of(Span)
+# Numbers that a gradient has for each column: the gradient, the product of the Hessian and the
+# intercept's column, and the Hessian's diagonal
+PLANES = 3
+
+
+@inline
+def wide_dot(rows, row, weights):
+    """The product of a row and weights in double precision."""
+    dot = 0.0
+    for k in range(U(rows.begins[row]), U(rows.ends[row])):
+        dot += weights[U(rows.columns[k])] * np.float64(rows.values[k])
+    return dot
+
+
+@kernel(types.void(ROWS, SPAN, READ, DOUBLES))
+def scores_of(rows, span, weights, out):
+    """The products of rows with weights in double precision."""
+    for row in range(span.begin, span.end):
+        out[row] = wide_dot(rows, row, weights)
+
+
+def derivatives_of(loss: str) -> tuple[Any, Any, Any]:
+    """The value, the slope and the second derivative of a loss."""
+    return (*LOSSES[loss].of_heads, LOSSES[loss].second)
+
+
+@cache
+def gradient(loss: str, weighted: bool) -> Kernel:
+    """The kernel (rows, span, scores, bias, parameter, seconds, out) -> sums over rows.
+
+    Of the losses, of slope * score, of the slopes and of the second derivatives, all times the
+    rows' weights. It writes the second derivatives of the rows, and adds to `PLANES` numbers of
+    each column.
+    """
+    value, slope_of, second_of = derivatives_of(loss)
+    target_and_weight = target_of(weighted)
+
+    def add(rows, span, scores, bias, parameter, seconds, out):
+        losses, products, slopes, curvature = 0.0, 0.0, 0.0, 0.0
+        for row in range(span.begin, span.end):
+            target, weight = target_and_weight(rows, row)
+            score = scores[row] + bias
+            slope = weight * slope_of(score, target, parameter)
+            second = weight * second_of(score, target, parameter)
+            seconds[row] = second
+            losses += weight * value(score, target, parameter)
+            products += slope * score
+            slopes += slope
+            curvature += second
+            if slope != 0.0 or second != 0.0:
+                for k in range(U(rows.begins[row]), U(rows.ends[row])):
+                    place = U(PLANES) * U(rows.columns[k])
+                    x = np.float64(rows.values[k])
+                    out[place] += slope * x
+                    out[place + U(1)] += second * x
+                    out[place + U(2)] += second * x * x
+        return losses, products, slopes, curvature
+
+    signature = types.UniTuple(FLOAT, 4)(ROWS, SPAN, READ, FLOAT, FLOAT, DOUBLES, DOUBLES)
+    return Kernel(add, signature, name=f"gradient-{loss}{'-weighted' * weighted}")
+
+
+@kernel(types.void(ROWS, SPAN, READ, READ, DOUBLES, DOUBLES))
+def hessian_product(rows, span, vector, seconds, dots, out):
+    """Adds the sum of second * <row, vector> * row to `out`, and writes the products of rows."""
+    for row in range(span.begin, span.end):
+        dot = wide_dot(rows, row, vector)
+        dots[row] = dot
+        factor = seconds[row] * dot
+        if factor != 0.0:
+            for k in range(U(rows.begins[row]), U(rows.ends[row])):
+                out[U(rows.columns[k])] += factor * np.float64(rows.values[k])
+
+
+@cache
+def along(loss: str, weighted: bool) -> Kernel:
+    """The kernel (rows, span, scores, changes, step, bias, share, turn, parameter) -> sums.
+
+    Rows are looked at with the scores + step * changes + bias. The sums, times the rows' weights,
+    are of the losses, and of first and second derivatives in the direction share * changes + turn.
+    """
+    value, slope_of, second_of = derivatives_of(loss)
+    target_and_weight = target_of(weighted)
+
+    def sums(rows, span, scores, changes, step, bias, share, turn, parameter):
+        losses, first, second = 0.0, 0.0, 0.0
+        for row in range(span.begin, span.end):
+            target, weight = target_and_weight(rows, row)
+            score = scores[row] + step * changes[row] + bias
+            change = share * changes[row] + turn
+            losses += weight * value(score, target, parameter)
+            first += weight * slope_of(score, target, parameter) * change
+            second += weight * second_of(score, target, parameter) * change * change
+        return losses, first, second
+
+    signature = types.UniTuple(FLOAT, 3)(ROWS, SPAN, READ, READ, *[FLOAT] * 5)
+    return Kernel(sums, signature, name=f"along-{loss}{'-weighted' * weighted}")
+
+
+@cache
+def errors(loss: str, kind: str, weighted: bool) -> Kernel:
+    """The kernel (rows, span, scores, bias) -> the sums of the two errors of rows."""
+    target_and_weight, errors_at = target_of(weighted), errors_of(kind)
+    is_exponential = LOSSES[loss].mean is not None
+
+    def sums(rows, span, scores, bias):
+        first, second = 0.0, 0.0
+        for row in range(span.begin, span.end):
+            target, weight = target_and_weight(rows, row)
+            score = scores[row] + bias
+            one, other = errors_at(math.exp(score) if is_exponential else score, target)
+            first += weight * one
+            second += weight * other
+        return first, second
+
+    signature = types.UniTuple(FLOAT, 2)(ROWS, SPAN, READ, FLOAT)
+    name = f"errors-of-doubles-{kind}{'-exp' * is_exponential}{'-weighted' * weighted}"
+    return Kernel(sums, signature, name=name)
+
+
+@kernel(types.UniTuple(FLOAT, 2)(FLOAT, *[READ] * 4, *[DOUBLES] * 3))
+def advance(step, search, image, preconditioner, dots, changes, direction, residual):
+    """A step of conjugate gradients; residual' M^-1 residual after it, and residual' residual."""
+    for row in range(U(0), U(dots.size)):
+        changes[row] += step * dots[row]
+    size, square = 0.0, 0.0
+    for k in range(U(0), U(search.size)):
+        direction[k] += step * search[k]
+        left = residual[k] - step * image[k]
+        residual[k] = left
+        size += left * left / preconditioner[k]
+        square += left * left
+    return size, square
+
+
+@kernel(types.void(FLOAT, READ, READ, DOUBLES))
+def turn(share, residual, preconditioner, search):
+    """The next direction of a search: search <- M^-1 residual + share * search."""
+    for k in range(U(0), U(search.size)):
+        search[k] = residual[k] / preconditioner[k] + share * search[k]
+
+
+@kernel(FLOAT(READ, READ))
+def inner(one, other):
+    """The inner product, always summed in the same order by one thread, unlike numpy's."""
+    total = 0.0
+    for k in range(U(0), U(one.size)):
+        total += one[k] * other[k]
+    return total

@@ -1,0 +1,345 @@
+"""The solvers `newton` and `cg`: Newton's method on whole passes, with a proved gap.
+
+For losses with a second derivative. An epoch finds a direction by conjugate gradients, on products
+with the Hessian, which is never formed; and then how far to go, on the scores alone. There is no
+learning rate, and columns may be of very different sizes. The Hessian of the squared loss does not
+change: a single step is the textbooks' method of conjugate gradients, which `cg` names.
+
+The intercept is not penalized. It is always where its derivative is 0, and the Hessian by the
+weights is that of the objective with the best intercept for them:
+
+    H = l2 I + X'D X / n - c c' / d,   c = X'D 1 / n,   d = 1'D 1 / n
+
+After Lin, Weng and Keerthi, "Trust region Newton method for large-scale logistic regression", 2008.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hogwild.config import Config
+from hogwild.kernels.compile import Kernel
+from hogwild.kernels.passes import advance, inner, turn
+from hogwild.learn.conjugate import Progress, Solution, conjugate_gradients
+from hogwild.learn.heads import Heads
+from hogwild.learn.passes import Passes, Slope
+from hogwild.learn.problem import Doubles, Followed
+from hogwild.learn.proof import NOTHING, Proof
+from hogwild.learn.sample import Sample
+from hogwild.learn.sets import Set
+from hogwild.learn.solver import Solver
+from hogwild.parallel.memory import Arrays, Wanted
+from hogwild.steps.step import Step
+
+ENOUGH = 0.01  # share of the squared residual that conjugate gradients leave, in M^-1
+MOST_PRODUCTS = 60
+# Of the squared loss, whose step need not be repeated
+EXACT, MOST_PRODUCTS_EXACT = 1e-20, 10_000
+# Where a gap within so many times the wanted one is ahead, conjugate gradients go on to the end
+NEAR, SURE = 30.0, 0.5
+# Without a penalty: products whose gains, together, must be small beside what is wanted
+LATELY = 10
+# Of a step that is tried: what the objective must gain, and how much of its slope may be left
+GAIN, LEFT = 1e-4, 0.5
+TRIES = 60
+SHORTEST, LONGEST = 0.1, 0.9  # of the way between a step that is too short and one too long
+ROUNDING = 1e-14  # share of the objective: less than that is no progress
+PROGRESS = 0.9  # share of the gap before: one that is larger is no progress
+RESIDUAL = 2.0  # times the intercept: how much larger that of the optimum may be
+
+
+class Newton(Solver):
+    """Newton's method: what it needs of the rows it gets by whole passes."""
+
+    @property
+    def step(self) -> Step:
+        """That of gradient descent, for the shape of what is stored: no row is visited alone."""
+        return self._heads.step("constant", self._data.weighted)
+
+    def outcome(self, columns: int, nonzeros: float) -> "NewtonProof":
+        return NewtonProof(self._config, self._heads, self._data, columns)
+
+    def plan(self, since: float, eta0: float, *numbers: float) -> Any:
+        raise NotImplementedError  # no row is visited alone
+
+    def rate(self, done: int, eta0: float) -> float:
+        return 1.0
+
+    def steady_steps(self, done: int, eta0: float) -> int:
+        return len(self._data)
+
+    def find_rate(self, sample: Sample) -> float:
+        return 1.0
+
+
+class NewtonProof(Proof):
+    """Weights in double precision, and a lower bound of the optimum from the slopes of the rows."""
+
+    def __init__(self, config: Config, heads: Heads, data: Set, columns: int) -> None:
+        super().__init__(config)
+        self._columns, self._rows = columns, len(data)
+        self._l2, self._intercept = float(config.l2 or 0.0), config.intercept
+        self._is_quadratic = config.loss_name == "squared"
+        self._passes = Passes(heads, data, columns, config.loss_value)
+        self._reset()
+
+    def _reset(self) -> None:
+        self._objective, self.bound = math.inf, -math.inf
+        self._slope: Slope | None = None
+        self._gained = math.inf  # by the last step, as conjugate gradients expected it
+        self._is_done = False  # where no step makes the objective smaller any more
+
+    def use(self, threads: int) -> None:
+        self._passes.threads = threads
+
+    # What is shared
+
+    def shared(self) -> Wanted:
+        return {}
+
+    def kernels(self) -> list[Kernel]:
+        return [*self._passes.kernels(), inner, advance, turn]
+
+    def finish(
+        self, shared: Arrays, reading: Any, snapshots: tuple[int, int] | None, part: int, parts: int
+    ) -> Doubles:
+        """Nothing: what is stored are the weights."""
+        return np.zeros(0)
+
+    def name(self, shared: Arrays) -> str:
+        return "stored"
+
+    def begin(self, shared: Arrays, start: Arrays, at_zero: float) -> None:
+        """Takes the weights to go on from."""
+        self._reset()
+        self._scale = at_zero if math.isfinite(at_zero) else 0.0
+        stored = shared["stored"].astype(np.float64)
+        self._weights, self._bias = stored[:-1], float(stored[-1])
+
+    def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
+        super().restore(shared, learned, last)
+        self.begin(shared, last, self._scale)
+
+    # An epoch
+
+    def iterate(self, shared: Arrays, passed: Callable[[], bool]) -> float:
+        """Makes a step, if there is one; the mean loss before it.
+
+        `passed` is called after each pass, and says whether to go on.
+        """
+        goes_on = True
+        if self._slope is None:
+            goes_on = self._look_first(passed)
+            self._store(shared)
+        assert self._slope is not None
+        loss = self._slope.loss
+        if goes_on and self.reason is None:
+            self._move(self._direction(passed))
+            self._store(shared)
+            passed()
+        return loss
+
+    def _look_first(self, passed: Callable[[], bool]) -> bool:
+        self._scores = np.zeros(self._rows)
+        if self._weights.any():
+            self._scores = self._passes.scores(self._weights)
+            passed()
+        self._look()
+        return passed()
+
+    def _look(self) -> None:
+        """Finds the best intercept, the slope there, and what they prove; one pass."""
+        if self._intercept:
+            self._balance()
+        self._slope = self._passes.slope(self._scores, self._bias)
+        self._objective = self._slope.loss + 0.5 * self._l2 * float(
+            inner(self._weights, self._weights)
+        )
+        self._raise_bound(self._slope)
+
+    def _raise_bound(self, slope: Slope) -> None:
+        """Finds the dual objective at a_i = -slope_i, a lower bound of the optimum.
+
+        Whatever the scores m_i are: a loss is the maximum over a of e(a) - a m, which -slope
+        attains. So e(a_i) = loss_i - slope_i m_i, and with v = -mean of slope_i x_i
+
+            D = mean of e(a_i) - |v|^2 / (2 l2) = P - |l2 w - v|^2 / (2 l2)
+
+        of which the latter is the gradient by the weights. With an intercept, D is less by what
+        the mean of the slopes, which is not quite 0, may make it too high.
+        """
+        if self._l2 > 0.0:
+            square = float(inner(slope.gradient, slope.gradient))
+            found = slope.loss - slope.product - 0.5 * square / self._l2
+            found -= RESIDUAL * abs(self._bias * slope.slope) * self._intercept
+            self.bound = max(self.bound, found)
+
+    def _store(self, shared: Arrays) -> None:
+        shared["stored"][:-1] = self._weights
+        shared["stored"][-1] = self._bias
+
+    # The step
+
+    def _direction(self, passed: Callable[[], bool]) -> Solution:
+        """Solves H d = -gradient as exactly as is of use."""
+        slope, l2 = self._slope, self._l2
+        assert slope is not None
+        border = slope.border / slope.second if self._has_border else np.zeros(self._columns)
+        diagonal = l2 + slope.diagonal - border * slope.border
+        # Of a column without curvature nothing is known; below 0 it is by rounding
+        floor = 1e-12 * (l2 + slope.diagonal)
+        diagonal = np.where(diagonal > floor, diagonal, np.where(floor > 0.0, floor, 1.0))
+        gains: list[float] = []
+
+        def product(search: Doubles, dots: Doubles) -> Doubles:
+            image = self._passes.product(search, dots)
+            if self._has_border:
+                image -= slope.border * float(inner(border, search))
+            image += l2 * search
+            return image
+
+        def goes_on(now: Progress) -> bool:
+            gains.append(now.last)
+            return passed() and not self._is_enough(now, gains)
+
+        right = -(l2 * self._weights + slope.gradient)
+        return conjugate_gradients(product, right, diagonal, self._rows, goes_on)
+
+    @property
+    def _has_border(self) -> bool:
+        """Whether the intercept moves with the weights."""
+        return self._intercept and self._slope is not None and self._slope.second > 0.0
+
+    def _is_enough(self, now: Progress, gains: list[float]) -> bool:
+        """Whether conjugate gradients may end."""
+        if now.products >= (MOST_PRODUCTS_EXACT if self._is_quadratic else MOST_PRODUCTS):
+            return True
+        target = self._config.target
+        if target is not None and self._objective - now.gain <= target:
+            return True
+        wanted = 0.0 if target is not None else self._config.tol * self._size_at(now.gain)
+        is_small = now.size <= (EXACT if self._is_quadratic else ENOUGH)
+        if self._l2 == 0.0:
+            slow = sum(gains[-LATELY:]) <= ENOUGH * wanted and len(gains) >= LATELY
+            return is_small or (self._is_quadratic and slow)
+        # What would be proved after the step, if the Hessian did not change
+        gap = 0.5 * now.square / self._l2
+        if gap <= SURE * wanted:
+            return True
+        return is_small and (self._is_quadratic or gap > NEAR * wanted)
+
+    def _size_at(self, gain: float) -> float:
+        """What a gap will be small beside, when the objective is less by so much."""
+        return max(abs(self._objective - gain), NOTHING * self._scale)
+
+    def _move(self, found: Solution) -> None:
+        """Goes along the direction as far as the objective falls, and looks there."""
+        assert self._slope is not None
+        before, gap = self._objective, self._objective - self.bound
+        turn = 0.0
+        if self._has_border:
+            turn = -float(inner(self._slope.border, found.direction)) / self._slope.second
+        step = self._length(found, turn)
+        self._gained = found.gain
+        self._weights += step * found.direction
+        self._scores += step * found.changes
+        self._bias += step * turn
+        self._look()
+        stands = self._objective >= before - ROUNDING * abs(before)
+        self._is_done = stands and self._objective - self.bound > PROGRESS * gap
+
+    def _length(self, found: Solution, turn: float) -> float:
+        """How far to go: where the slope along the direction is small, and the objective lower.
+
+        It needs no pass over the non-zeros. 0: nowhere is it lower.
+        """
+        w, d, l2 = self._weights, found.direction, self._l2
+        square, product = float(inner(d, d)), float(inner(w, d))
+
+        def at(step: float) -> tuple[float, float]:
+            bias = self._bias + step * turn
+            loss, first, _ = self._passes.along(self._scores, found.changes, step, bias, 1.0, turn)
+            change = l2 * (step * product + 0.5 * step * step * square)
+            return loss + change, first + l2 * (product + step * square)
+
+        start, slope = at(0.0)
+        if not slope < 0.0:
+            return 0.0
+        slack = ROUNDING * abs(self._objective)
+        short, short_slope, long, long_slope = 0.0, slope, math.inf, math.inf
+        step = 1.0
+        for _ in range(TRIES):
+            value, here = at(step)
+            falls = value <= start + GAIN * step * slope + slack
+            if falls and abs(here) <= LEFT * abs(slope):
+                return step
+            if falls and here < 0.0:
+                short, short_slope = step, here
+            else:
+                long, long_slope = step, here
+            step = _between(short, short_slope, long, long_slope)
+        return short
+
+    def _balance(self) -> None:
+        """Moves the intercept to where its derivative is 0, by Newton's method."""
+        low, high, wide = -math.inf, math.inf, 1.0
+        for _ in range(TRIES):
+            loss, first, second = self._passes.along(
+                self._scores, self._scores, 0.0, self._bias, 0.0, 1.0
+            )
+            if first == 0.0:
+                break
+            low, high = (low, self._bias) if first > 0.0 else (self._bias, high)
+            move = -first / second if second > 0.0 else math.inf
+            if abs(move) > wide and not self._is_quadratic:
+                move, wide = -math.copysign(wide, first), 2.0 * wide
+            after = self._bias + move
+            if not low < after < high:
+                after = 0.5 * (low + high)
+            if after in (self._bias, low, high):
+                break
+            self._bias = after
+            if abs(first * move) <= ROUNDING**2 * abs(loss):
+                break
+
+    # The proof
+
+    def follow(self, shared: Arrays, excess: float, steps: int, alone: bool) -> Followed:
+        return Followed(True, False)
+
+    def prove(self, shared: Arrays) -> Doubles:
+        """The sums for the weights; before a claim, for those in single precision."""
+        scores, bias = self._scores, self._bias
+        if self.reason is not None:
+            weights = shared["stored"].astype(np.float64)
+            scores, bias = self._passes.scores(weights[:-1]), float(weights[-1])
+            self._objective = self._objective_at(scores, weights)
+        loss = self._passes.along(scores, scores, 0.0, bias, 0.0, 0.0)[0]
+        return np.array([loss * self._rows, *self._passes.errors(scores, bias)])
+
+    def _objective_at(self, scores: Doubles, stored: Doubles) -> float:
+        loss = self._passes.along(scores, scores, 0.0, float(stored[-1]), 0.0, 0.0)[0]
+        return loss + 0.5 * self._l2 * float(inner(stored[:-1], stored[:-1]))
+
+    @property
+    def _is_near(self) -> bool:
+        """Whether the gap is small; without a penalty, whether the last step gained little."""
+        if self._l2 > 0.0:
+            return super()._is_near
+        return self._config.tol > 0 and self._gained <= self._config.tol * self._size
+
+    @property
+    def _stuck(self) -> str | None:
+        return "stuck" if self._is_done else None
+
+
+def _between(short: float, short_slope: float, long: float, long_slope: float) -> float:
+    """A step between one that is too short and one that is too long, by their slopes."""
+    if math.isinf(long):
+        return 2.0 * short
+    share = 0.0
+    if math.isfinite(long_slope) and long_slope > short_slope:
+        share = -short_slope / (long_slope - short_slope)
+    return short + min(LONGEST, max(SHORTEST, share)) * (long - short)

@@ -1,0 +1,84 @@
+"""The outcome of a solver that knows how near the optimum it is."""
+
+import math
+from abc import abstractmethod
+
+from hogwild.config import Config
+from hogwild.learn.problem import Doubles, Followed
+from hogwild.learn.solver import Outcome
+from hogwild.parallel.memory import Arrays
+
+NOTHING = 1e-6  # share of the objective at zero weights; one below it counts as no more
+
+
+class Proof(Outcome):
+    """Weights with a proof of how good they are.
+
+    Attributes:
+        bound: a lower bound of the optimum.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._scale = 0.0  # the objective at zero weights
+        self._objective, self.bound = math.inf, -math.inf
+
+    @abstractmethod
+    def follow(self, shared: Arrays, excess: float, steps: int, alone: bool) -> Followed:
+        """Takes note of an epoch in which `steps` rows added `excess` to the gap.
+
+        Where workers were not `alone`, their changes together may have been too large.
+        """
+
+    @abstractmethod
+    def prove(self, shared: Arrays) -> Doubles:
+        """Finds out how good the weights are; sums over the rows of losses and errors."""
+
+    @abstractmethod
+    def use(self, threads: int) -> None:
+        """The threads of this process that may be used."""
+
+    def portion(self, alone: bool) -> float:
+        """The share of its order that each worker goes through in an epoch."""
+        return 1.0
+
+    @property
+    def gap(self) -> float:
+        """The proved gap as a share of the lower bound; infinite where that tells nothing."""
+        if self.bound <= 0.0 <= self._objective or not math.isfinite(self.bound):
+            return math.inf
+        return max(0.0, self._objective - self.bound) / abs(self.bound)
+
+    @property
+    def reason(self) -> str | None:
+        """Why training may end now, if it may."""
+        target = self._config.target
+        if target is not None:
+            if self._objective <= target:
+                return "target"
+            return "converged" if self.bound > target else self._stuck
+        return "converged" if self._is_near else self._stuck
+
+    @property
+    def _is_near(self) -> bool:
+        """Whether the weights are as near the optimum as is wanted."""
+        tol = self._config.tol
+        return tol > 0 and self._objective - self.bound <= tol * self._size
+
+    @property
+    @abstractmethod
+    def _stuck(self) -> str | None:
+        """The word "stuck" if the gap cannot be made smaller."""
+
+    def _wanted(self) -> float:
+        """A gap that would end the training."""
+        target, tol = self._config.target, self._config.tol
+        if target is not None:
+            return target - self.bound
+        return tol * self._size
+
+    @property
+    def _size(self) -> float:
+        """What a gap is small beside."""
+        known = math.isfinite(self._objective)
+        return max(abs(self._objective) if known else self._scale, NOTHING * self._scale)
