@@ -34,7 +34,7 @@ TASKS = {
     "regression": Task("squared", "linear", ("numbers", "counts")),
     "mf": Task("squared", "factors", ()),
 }
-SGD, DUAL, NEWTON, CG = SOLVERS = ("sgd", "dual", "newton", "cg")
+SGD, DUAL, NEWTON, CG, COORDINATE = SOLVERS = ("sgd", "dual", "newton", "cg", "coordinate")
 EPOCHS = 20
 ADAPTIVE = "adaptive"  # the schedule with a rate for each weight, or for each row of factors
 DEFAULTS: dict[str, dict[str, Any]] = {
@@ -43,6 +43,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 }
 # Of linear models whose solver has no learning rate
 DEFAULTS_PROVED: dict[str, Any] = {"l2": 1e-4}
+DEFAULTS_COORDINATE: dict[str, Any] = {"l2": 0.0}
 # Of linear models with an L1 penalty
 DEFAULTS_L1: dict[str, Any] = {"l2": 0.0, "schedule": ADAPTIVE}
 # Of perceptrons: from zero weights and without a penalty, the rate changes no prediction
@@ -227,7 +228,8 @@ class Config:
         SGD,
         "sgd: stochastic gradient descent. Others need no learning rate, and prove how near the "
         "optimum they are: dual (dual coordinate ascent), newton (Newton's method, for losses with "
-        "a second derivative), cg (conjugate gradients, for the squared loss)",
+        "a second derivative), cg (conjugate gradients, for the squared loss), coordinate "
+        "(coordinate descent on columns, with --l1; it copies the data)",
         family="linear",
         choices=always(*SOLVERS),
     )
@@ -267,7 +269,7 @@ class Config:
         if self.is_perceptron:
             defaults = DEFAULTS_PERCEPTRON
         if self.proves:
-            defaults = DEFAULTS_PROVED
+            defaults = DEFAULTS_COORDINATE if self.is_coordinate else DEFAULTS_PROVED
         elif self.epochs is None:
             object.__setattr__(self, "epochs", EPOCHS)
         for name, value in defaults.items():
@@ -369,6 +371,11 @@ class Config:
         return self.family == "linear" and self.solver == DUAL
 
     @property
+    def is_coordinate(self) -> bool:
+        """Whether a linear model is learned by coordinate descent on columns."""
+        return self.family == "linear" and self.solver == COORDINATE
+
+    @property
     def is_newton(self) -> bool:
         """Whether a linear model is learned by Newton's method, on whole passes."""
         return self.family == "linear" and self.solver in (NEWTON, CG)
@@ -376,7 +383,12 @@ class Config:
     @property
     def proves(self) -> bool:
         """Whether the solver proves how near the optimum it is, and has no learning rate."""
-        return self.is_dual or self.is_newton
+        return self.is_dual or self.makes_passes
+
+    @property
+    def makes_passes(self) -> bool:
+        """Whether the solver of a linear model works on all of the data at a time."""
+        return self.is_newton or self.is_coordinate
 
     @property
     def is_perceptron(self) -> bool:

@@ -17,6 +17,7 @@ METHODS = {
     "dual": "dual coordinate ascent",
     "newton": "Newton's method",
     "cg": "conjugate gradients",
+    "coordinate": "coordinate descent on columns",
 }
 BAR = 24
 CELL, CELL_OF_FOLDS = 12, 22  # characters, of a number in the table of a search

@@ -124,22 +124,22 @@ def products_of(columns, chosen, numbers, out):
         out[n] = product(columns, U(chosen[n]), numbers)
 
 
-@kernel(types.void(COLUMNS, ORDER, MODEL, READ, DOUBLES, DOUBLES))
-def curve_along(columns, chosen, model, direction, moved, out):
+@kernel(types.void(COLUMNS, ORDER, MODEL, READ, DOUBLES, DOUBLES, DOUBLES))
+def curve_along(columns, chosen, model, direction, moves, pulls, out):
     """Writes the Hessian of the model, of the chosen columns, times a direction.
 
-    `moved` is scratch for each row.
+    And for each row how far its score moves, and how far its slope.
     """
-    for row in range(U(0), U(moved.size)):
-        moved[row] = 0.0
+    for row in range(U(0), U(moves.size)):
+        moves[row] = 0.0
     for n in range(U(0), U(chosen.size)):
-        add_column(columns, U(chosen[n]), direction[n], moved)
-    for row in range(U(0), U(moved.size)):
-        moved[row] *= model.bends[row]
+        add_column(columns, U(chosen[n]), direction[n], moves)
+    for row in range(U(0), U(moves.size)):
+        pulls[row] = model.bends[row] * moves[row]
     for n in range(U(0), U(chosen.size)):
         column = U(chosen[n])
         l2 = 0.0 if column == model.free else model.l2
-        out[n] = product(columns, column, moved) + l2 * direction[n]
+        out[n] = product(columns, column, pulls) + l2 * direction[n]
 
 
 # Losses of rows
@@ -149,11 +149,12 @@ def curve_along(columns, chosen, model, direction, moved, out):
 def modeler(loss: str, weighted: bool) -> Kernel:
     """The kernel (rows, span, scores, parameter, slopes, bends) that makes a model around scores.
 
-    It writes weight * slope and weight * second derivative for each row, and returns the sums of
-    the losses, of the slopes, of their sizes, and of the second derivatives.
+    It writes weight * slope and weight * second derivative for each row. It returns the sums of the
+    losses, of the slopes, of their sizes, and of the second derivatives.
     """
     (value, slope_of), second_of = LOSSES[loss].of_heads, LOSSES[loss].second
     target_and_weight = target_of(weighted)
+    assert second_of is not None
 
     def make(rows, span, scores, parameter, slopes, bends):
         total, slope_total, sizes, bend_total = 0.0, 0.0, 0.0, 0.0
@@ -170,25 +171,6 @@ def modeler(loss: str, weighted: bool) -> Kernel:
 
     signature = types.UniTuple(FLOAT, 4)(ROWS, SPAN, READ, FLOAT, DOUBLES, DOUBLES)
     return Kernel(make, signature, name=f"model-{loss}{'-weighted' * weighted}")
-
-
-@cache
-def losses_along(loss: str, weighted: bool) -> Kernel:
-    """The kernel (rows, span, scores, moves, step, parameter) -> the sum of the losses.
-
-    At scores + step * moves.
-    """
-    (value, _), target_and_weight = LOSSES[loss].of_heads, target_of(weighted)
-
-    def total_loss(rows, span, scores, moves, step, parameter):
-        total = 0.0
-        for row in range(span.begin, span.end):
-            target, weight = target_and_weight(rows, row)
-            total += weight * value(scores[row] + step * moves[row], target, parameter)
-        return total
-
-    signature = FLOAT(ROWS, SPAN, READ, READ, FLOAT, FLOAT)
-    return Kernel(total_loss, signature, name=f"losses-along-{loss}{'-weighted' * weighted}")
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.config import ADAPTIVE, CG, DUAL, NEWTON, VOTE, Config
+from hogwild.config import ADAPTIVE, CG, COORDINATE, DUAL, NEWTON, VOTE, Config
 from hogwild.data.rows import Labels, Rows
 from hogwild.data.statistics import largest_columns
 from hogwild.errors import DataError, OptionError
@@ -24,17 +24,20 @@ from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
 from hogwild.kernels.views import Clock, Fetching, Span, Stored, Task, task_of, view
 from hogwild.learn import column_sizes, fetching, progress
+from hogwild.learn.coordinate import CoordinateDescent
 from hogwild.learn.dual import DualAscent
 from hogwild.learn.ftrl import Ftrl
 from hogwild.learn.heads import heads_of, zeros_on_a_line
+from hogwild.learn.iterated import Iterated
 from hogwild.learn.losses import LOSSES, SIGNS
-from hogwild.learn.newton import Newton, NewtonProof
+from hogwild.learn.newton import Newton
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.problem import (
     Arrays,
     Doubles,
     Followed,
     Now,
+    Passed,
     Proved,
     RowProblem,
     Share,
@@ -72,6 +75,7 @@ SOLVERS: dict[str, type[Solver]] = {
     DUAL: DualAscent,
     NEWTON: Newton,
     CG: Newton,
+    COORDINATE: CoordinateDescent,
     ADAPTIVE: Ftrl,
 }
 TINY = 1e-12  # a rate, where a loop is only timed
@@ -161,7 +165,7 @@ class LinearProblem(RowProblem):
 
     def _refuse_heads(self) -> None:
         """Refuses several heads where a solver knows one."""
-        able = not self._solver.step.width and not self.config.is_newton
+        able = not self._solver.step.width and not self.config.makes_passes
         if able or not self.heads.several:
             return
         options = {"l1": self.config.zeroes, "solver": self.config.proves, "schedule": True}
@@ -223,6 +227,13 @@ class LinearProblem(RowProblem):
 
     def check_memory(self, shared: int, own: int, available: int) -> None:
         """Refuses to begin where the weights of all heads, with all copies, do not fit."""
+        copied = self._outcome.copied
+        if copied > available:
+            raise DataError(
+                f"{self.name}: the solver {self.config.solver} copies the data into "
+                f"{copied / 1e9:,.2f} GB, and {available / 1e9:,.2f} GB of memory are available. "
+                "Take the solver sgd"
+            )
         needed = 2 * shared + own  # what is kept and returned takes as much again
         if self.heads.width > 1 and needed > available:
             weights, count = 4 * self.size / 1e9, self.heads.count
@@ -314,9 +325,9 @@ class LinearProblem(RowProblem):
         self._proof.use(self.threads)
         return self._proof.follow(shared, excess, steps, alone)
 
-    def iterate(self, shared: Arrays, passed: Callable[[], bool]) -> float:
+    def iterate(self, shared: Arrays, passed: Passed) -> float:
         """Makes a step of a method of whole passes; the mean loss before it."""
-        assert isinstance(self._outcome, NewtonProof)
+        assert isinstance(self._outcome, Iterated)
         self._outcome.use(self.threads)
         return self._outcome.iterate(shared, passed)
 
@@ -462,7 +473,7 @@ class LinearProblem(RowProblem):
     def prepare(self) -> None:
         """Compiles what training will call, and finds how far ahead rows are fetched."""
         super().prepare()
-        if not self.config.is_newton:
+        if not self.config.makes_passes:
             self._distance  # noqa: B018
 
     def find_rate(self) -> float:

@@ -15,6 +15,7 @@ from hogwild.loops.strategies import AUTO, STRATEGIES
 if TYPE_CHECKING:
     from hogwild.config import Config
 
+ON_COLUMNS = "squared", "squared_hinge", "logistic"  # losses of the solver coordinate
 Test = Callable[["Config"], bool]
 
 
@@ -58,6 +59,11 @@ def _newton(met: Test) -> Test:
     return lambda config: not config.is_newton or met(config)
 
 
+def _coordinate(met: Test) -> Test:
+    """The same with the solver coordinate."""
+    return lambda config: not config.is_coordinate or met(config)
+
+
 def _only_sgd(config: "Config") -> bool:
     return not config.proves
 
@@ -96,8 +102,20 @@ NEEDS = (
     Need(
         "solver",
         _given("solver"),
-        lambda config: not config.proves or config.l1 == 0,
-        "an l1 of 0 to be other than sgd",
+        lambda config: not config.proves or config.is_coordinate or config.l1 == 0,
+        "an l1 of 0 to be other than sgd or coordinate",
+    ),
+    Need(
+        "solver",
+        _given("solver"),
+        _coordinate(lambda config: config.l1 > 0),
+        "an l1 above 0 to be coordinate",
+    ),
+    Need(
+        "solver",
+        _given("solver"),
+        _coordinate(lambda config: config.loss_name in ON_COLUMNS),
+        f"the loss {', '.join(ON_COLUMNS[:-1])} or {ON_COLUMNS[-1]} to be coordinate",
     ),
     Need(
         "strategy",
@@ -109,8 +127,8 @@ NEEDS = (
     Need(
         "strategy",
         _given("strategy"),
-        _newton(lambda config: config.strategy == AUTO),
-        "to be auto with the solvers newton and cg, which make whole passes",
+        lambda config: not config.makes_passes or config.strategy == AUTO,
+        "to be auto with the solvers newton, cg and coordinate, which make whole passes",
     ),
     *(
         Need(option, _given(option), _only_sgd, "the solver sgd; others have no learning rate")
