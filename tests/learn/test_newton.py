@@ -298,7 +298,7 @@ def test_an_interrupted_iteration_leaves_better_weights_than_before():
     [
         ({"loss": "hinge"}, "a loss with a second derivative"),
         ({"l1": 1e-3}, "an l1 of 0"),
-        ({"strategy": "combine"}, "to be auto with the solvers newton and cg"),
+        ({"strategy": "combine"}, "to be auto with the solvers newton, cg"),
         ({"eta0": 0.1}, "others have no learning rate"),
         ({"average": False}, "to be left out with solvers other than sgd"),
         ({"solver": "cg"}, "the loss squared to be cg"),
