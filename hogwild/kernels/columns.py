@@ -293,3 +293,60 @@ def descend(columns, model, chosen, active, limit, seed, weights, curves):
             row = U(columns.rows[k])
             model.slopes[row] += model.bends[row] * (step * np.float64(columns.values[k]))
     return largest, total, changed, active
+
+
+# Few columns: the Hessian of the model as a matrix
+
+
+@kernel(types.void(ROWS, READ, ORDER, UINT, UINT, writable(types.uint32), DOUBLES, DOUBLES))
+def add_hessian(rows, bends, places, count, free, found, values, out):
+    """Adds to `out` the Hessian of the model for `count` columns, half of each pair of numbers.
+
+    `places` has their places from 1 on, and 0 for other columns; that of a column of ones is
+    `free`, or 0. `found` and `values` are scratch for each of the columns.
+    """
+    for row in range(U(0), U(rows.begins.size)):
+        bend = bends[row]
+        if bend != 0.0:
+            size = U(0)
+            for k in range(U(rows.begins[row]), U(rows.ends[row])):
+                place = places[U(rows.columns[k])]
+                found[size] = place
+                values[size] = np.float64(rows.values[k])
+                size += U(place != np.uint32(0))
+            if free != U(0):
+                found[size], values[size] = np.uint32(free), 1.0
+                size += U(1)
+            for a in range(U(0), size):
+                line, pull = (U(found[a]) - U(1)) * count - U(1), bend * values[a]
+                for b in range(U(0), a + U(1)):
+                    out[line + U(found[b])] += pull * values[b]
+
+
+@kernel(FLOAT(READ, READ, READ, FLOAT, UINT, DOUBLES, DOUBLES))
+def descend_densely(hessian, l1, l2, wanted, most, slopes, weights):
+    """Sets each weight to where the model is least, until the sum of distances is as wanted.
+
+    The model is known by its Hessian and its slopes by the weights, without the penalty; l1 and l2
+    are those of each weight. It makes at most so many passes, and returns the sum of the last one.
+    """
+    count, total = U(weights.size), 0.0
+    for _ in range(U(0), most):
+        total = 0.0
+        for a in range(U(0), count):
+            weight = weights[a]
+            slope = slopes[a] + l2[a] * weight
+            away = distance(slope, weight, l1[a])
+            if away <= 0.0:
+                continue
+            total += away
+            curve = hessian[a * count + a] + l2[a] + LEAST
+            aim = curve * weight - slope
+            new = (aim - l1[a] if aim > l1[a] else aim + l1[a] if aim < -l1[a] else 0.0) / curve
+            weights[a] = new
+            step = new - weight
+            for b in range(U(0), count):
+                slopes[b] += step * hessian[a * count + b]
+        if total <= wanted:
+            break
+    return total

@@ -42,13 +42,17 @@ T = TypeVar("T")
 
 # How near its minimum a model is left: this share of the distance at which it began, less where
 # distances shrink faster, and no less than this share of what ends the training
-NEAR, NEAREST, SAFE = 0.1, 1e-3, 0.3
+NEAR, NEAREST, SAFE = 0.3, 1e-3, 0.3
 PASSES, PRODUCTS = 30, 60  # for a model, at most
 # Conjugate gradients: where so many more passes seem to be needed, and in the last one at most such
 # a share of the weights changed its sign. They end at this share of the distance if any did
 FAR, FEW, ROUGHLY = 20, 0.05, 0.3
-SHORTER = 1.0, 0.5, 0.25, 0.125  # shares of their way that are tried
-MAYBE = 0.9  # share of l1: columns with larger derivatives may get a weight in an epoch
+SHORTER = 1.0, 0.5, 0.25  # shares of their way that are tried
+# With at most so many columns the Hessian may be made: it takes as long as so many passes for each
+# value that a row has in them (measured: 0.3 to 0.6)
+MOST_DENSE, DENSE, DENSE_PASSES = 500, 0.4, 2000
+FLAT = 1e-10  # of the curvature along the axes: less than that is none
+MAYBE = 0.95  # share of l1: columns with larger derivatives may get a weight in an epoch
 SUFFICIENT, HALVINGS = 0.01, 40  # of a step: the share of the promised decrease that is enough
 BALANCED, ROUNDS = 1e-13, 30  # of the intercept: the sum of the slopes beside that of their sizes
 RESIDUAL = 2.0  # times the intercept: how much larger that of the optimum may be
@@ -199,6 +203,7 @@ class Descent:
         self.weights = np.zeros(columns + 1)
         self._derivatives, self._curves = np.zeros((2, columns + 1))
         self._chosen = np.empty(columns + 1, np.uint32)
+        self._places = np.zeros(columns + 1, np.uint32)
         self._scores, self._moves, self._pulls, self._bends = np.zeros((4, self._size))
         # Penalties as those of the sum of the losses
         self._l1, self._l2 = (self._size * penalty for penalty in penalties)
@@ -215,6 +220,7 @@ class Descent:
         plain = [kernels.count_values, kernels.put_into_columns, kernels.add_columns]
         plain += [kernels.products_of, kernels.curve_along, kernels.differentiate]
         plain += [kernels.choose, kernels.excess, kernels.descend]
+        plain += [kernels.add_hessian, kernels.descend_densely]
         plain += [passes.inner, passes.advance, passes.turn]
         return [*plain, *made, passes.errors(heads.loss, heads.kind, weighted)]
 
@@ -223,6 +229,7 @@ class Descent:
         self.weights[:] = weights
         self._distances = math.inf, math.inf  # of the last two looks
         self._seed = 0
+        self._dense = False  # whether the Hessian was made
         self._scores[:] = self._products(self.weights)
         self._make_model()
 
@@ -361,7 +368,13 @@ class Descent:
                 active, limit, before = len(chosen), math.inf, math.inf
                 continue
             active, limit = left, largest or math.inf
-            if changed <= FEW * left and _is_far(before, distance, wanted):
+            ahead = _passes_ahead(before, distance, wanted)
+            cost = self._cost_of_hessian(chosen)
+            if ahead > cost or (self._dense and cost < math.inf):
+                self._dense = True
+                self._solve_densely(chosen, new, min(wanted, NEAREST * distance), passed)
+                return
+            if changed <= FEW * left and ahead > FAR:
                 near = max(0.5 * wanted / distance, ROUGHLY if changed else 0.0)
                 self._solve_smooth(chosen[:active], new, near, passed)
             before = distance
@@ -371,36 +384,72 @@ class Descent:
         bounds = self._columns.bounds
         return float((bounds[chosen + 1] - bounds[chosen]).sum()) / max(1, int(bounds[-1]))
 
+    def _cost_of_hessian(self, chosen: Numbers) -> float:
+        """The passes over some columns that take as long as to make the Hessian of the model."""
+        if len(chosen) > MOST_DENSE:
+            return math.inf
+        return DENSE * self._share_of(chosen) * int(self._columns.bounds[-1]) / self._size
+
+    def _solve_densely(self, chosen: Numbers, new: Doubles, wanted: float, passed: Passed) -> None:
+        """Coordinate descent on the Hessian of the model, where a pass takes next to no time."""
+        penalized = chosen != self._model.free
+        slopes = np.empty(len(chosen))
+        kernels.products_of(self._columns, chosen, self._model.slopes, slopes)
+        weights, penalties = new[chosen], (self._l1 * penalized, self._l2 * penalized)
+        given = *penalties, 0.5 * wanted, DENSE_PASSES, slopes, weights
+        kernels.descend_densely(self._hessian(chosen).ravel(), *given)
+        new[chosen] = weights
+        passed(self._cost_of_hessian(chosen) * self._share_of(chosen))
+
+    def _hessian(self, chosen: Numbers) -> Doubles:
+        """The Hessian of the model, without the penalty, for some columns."""
+        rows, count = self._data.view, len(chosen)
+        self._places[chosen] = np.arange(1, count + 1)
+        free = int(self._places[-1]) * self._intercept
+        longest = int((rows.ends - rows.begins).max()) + 2
+        found, values = np.empty(longest, np.uint32), np.empty(longest)
+        half = np.zeros((count, count))
+        given = self._places, count, free, found, values, half.ravel()
+        kernels.add_hessian(rows, self._bends, *given)
+        self._places[chosen] = 0
+        return half + half.T - np.diag(np.diag(half))
+
     def _solve_smooth(self, chosen: Numbers, new: Doubles, near: float, passed: Passed) -> None:
         """Conjugate gradients on the weights that are not 0, until the residual is small."""
         chosen = chosen[(new[chosen] != 0.0) | (chosen == self._model.free)]
         start, penalized = new[chosen], chosen != self._model.free
         visited = 2.0 * self._share_of(chosen)
-        slopes, image = np.empty((2, len(chosen)))
+        slopes, image, flat = np.zeros((3, len(chosen)))
+        curves = self._curves[chosen]
+        curves[curves <= 0.0] = np.inf  # of weights that have not moved yet: they stay
+        known = np.where(np.isfinite(curves), curves, 0.0)
         kernels.products_of(self._columns, chosen, self._model.slopes, slopes)
         slopes += (self._l2 * start + self._l1 * np.sign(start)) * penalized
 
         def product(search: Doubles, moves: Doubles) -> Doubles:
             given = self._model, search, moves, self._pulls, image
             kernels.curve_along(self._columns, chosen, *given)
+            if search @ image <= FLAT * ((search * known) @ search):
+                flat[:] = search
+                image[:] = 0.0  # which ends it
             return image
 
         def goes_on(now: Progress) -> bool:
             return passed(visited) and now.size > near * near and now.products < PRODUCTS
 
-        curves = self._curves[chosen]
-        curves[curves <= 0.0] = np.inf  # of weights that have not moved yet: they stay
         found = conjugate_gradients(product, -slopes, curves, self._size, goes_on)
-        self._go(chosen, start, found.direction, new)
+        self._go(chosen, found.direction, new)
+        if flat.any():
+            self._go(chosen, flat * first_zero(new[chosen], flat), new)
 
-    def _go(self, chosen: Numbers, start: Doubles, change: Doubles, new: Doubles) -> None:
+    def _go(self, chosen: Numbers, change: Doubles, new: Doubles) -> None:
         """Moves weights of the model along a change; where their signs would change, to 0.
 
         As far as the model becomes smaller.
         """
-        penalized = chosen != self._model.free
+        start, penalized = new[chosen], chosen != self._model.free
         signs, l2 = np.sign(start) * penalized, 0.5 * self._l2 * penalized
-        for share in SHORTER:
+        for share in (*SHORTER, min(1.0, first_zero(start * penalized, change))):
             there = start + share * change
             there[there * signs < 0.0] = 0.0
             self._move(chosen, there - start)
@@ -459,11 +508,17 @@ class Descent:
         return over(self._column_spans, work, self.threads)
 
 
-def _is_far(before: float, now: float, wanted: float) -> bool:
-    """Whether many more passes are needed, where distances shrink as they did in the last one."""
+def _passes_ahead(before: float, now: float, wanted: float) -> float:
+    """The passes that are needed where distances shrink as in the last one."""
     if not math.isfinite(before):
-        return False
-    return now >= before or math.log(now / wanted) > FAR * math.log(before / now)
+        return 0.0
+    return math.log(now / wanted) / math.log(before / now) if now < before else math.inf
+
+
+def first_zero(start: Doubles, change: Doubles) -> float:
+    """The largest share of a change that takes no number beyond 0."""
+    towards = start * change < 0.0
+    return float(np.min(-start[towards] / change[towards], initial=math.inf))
 
 
 def highest(function: Callable[[float], float], least: float, most: float) -> float:

@@ -10,6 +10,7 @@ import hogwild
 from hogwild.config import Config
 from hogwild.data.synthetic import rcv1
 from hogwild.errors import DataError, OptionError
+from hogwild.kernels.columns import curve_along
 from hogwild.kernels.views import RowView, view
 from hogwild.learn import columns, coordinate
 from hogwild.learn.columns import column_spans, columns_of
@@ -160,6 +161,46 @@ def test_training_comes_to_the_optimum_and_knows_how_near_it_is(loss, l1, l2, in
     for row in result.trace:
         if row["gap"] is not None:
             assert row["objective"] / (1 + row["gap"]) <= best * (1 + 1e-7)
+
+
+@pairs(loss=ON_COLUMNS, intercept=[False, True], weighted=[False, True], densely=[False, True])
+def test_products_with_the_hessian_are_those_of_differences(loss, intercept, weighted, densely):
+    X, y, weights = draw(loss)
+    descent = descent_of(X, y, loss, 0.02, 0.1, intercept, weights if weighted else None)
+    model, count = descent._model, COLUMNS + intercept
+    chosen, way = np.arange(count, dtype=np.uint32)[::-1].copy(), np.random.default_rng(2)
+    way = way.normal(size=count)
+    if densely:
+        product = descent._hessian(chosen) @ way + 0.1 * len(y) * way * (chosen < COLUMNS)
+    else:
+        product, moves, pulls = np.empty(count), np.empty(len(y)), np.empty(len(y))
+        curve_along(descent._columns, chosen, model, way, moves, pulls, product)
+        np.testing.assert_allclose(moves, np.column_stack([X, np.ones(len(y))])[:, chosen] @ way)
+
+    def derivatives(step):
+        v = descent.weights.copy()
+        v[chosen] += step * way
+        shares = weights / weights.mean() if weighted else np.ones(len(y))
+        slopes = shares * reference.slope(loss, X @ v[:-1] + v[-1], y)
+        found = np.append(slopes @ X + 0.1 * len(y) * v[:-1], slopes.sum())
+        return found[chosen]
+
+    near = (derivatives(1e-5) - derivatives(-1e-5)) / 2e-5
+    np.testing.assert_allclose(product, near, rtol=1e-4, atol=1e-3)
+
+
+@pairs(loss=ON_COLUMNS, intercept=[False, True], densely=[False, True])
+def test_columns_that_depend_on_each_other_do_no_harm(loss, intercept, densely, monkeypatch):
+    if not densely:
+        monkeypatch.setattr(coordinate, "MOST_DENSE", 0)
+    X, y, _ = draw(loss)
+    fields = np.eye(6)[np.random.default_rng(1).integers(0, 6, len(y))]  # with a sum of 1
+    X = np.column_stack([X, X[:, 1], -X[:, 3], fields, fields[:, ::2], X[:, 0] + X[:, 1]])
+    best, _, objective = best_of(X, y, loss, 1e-3, 0.0, intercept)
+    result = train(X, y, loss, l1=1e-3, intercept=intercept, tol=1e-7)
+    assert result.reason == "converged"
+    found = objective(result.model.weights.astype(float), result.model.intercept)
+    assert found <= best * (1 + 2e-7)
 
 
 def test_with_so_large_a_penalty_all_weights_are_zero():
