@@ -18,7 +18,7 @@ EVERY_BIT = np.uint32(0xFFFFFFFF)
 NO_SIGN = np.uint32(0x7FFFFFFF)
 NOT_FINITE = 0x7F800000  # the least pattern of bits, but for the sign, of an infinity or a NaN
 NEVER = 1 << 32
-PROBES = 4096  # words that are looked at again, to see whether an array is what it was
+PROBES = 1024  # words that are looked at again, to see whether an array is what it was
 
 Array = npt.NDArray[Any]
 

@@ -36,7 +36,8 @@ def split(options: Options) -> tuple[Options, dict[str, list[Any]]]:
     for name, given in options.items():
         number = name in known and kind_of(known[name]) in (int, float)
         is_text = isinstance(given, str) and ":" in given and number
-        if name not in known or not (is_text or _is_list(given)):
+        is_list = isinstance(given, list | tuple) or getattr(given, "ndim", 0) == 1
+        if name not in known or not (is_text or is_list):
             single[name] = given
         elif name not in able:
             problems.append(f"{name}: it takes one value; only {', '.join(able)} take several")
@@ -58,10 +59,6 @@ def combinations(grid: dict[str, list[Any]]) -> tuple[list[Options], int]:
         values[along] = sorted(grid[along], reverse=True)
     some = itertools.product(*values.values())
     return [dict(zip(values, one, strict=True)) for one in some], len(grid.get(along or "", [0]))
-
-
-def _is_list(given: Any) -> bool:
-    return isinstance(given, list | tuple) or getattr(given, "ndim", 0) == 1
 
 
 def _from_list(name: str, given: Any) -> list[Any]:

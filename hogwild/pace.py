@@ -11,9 +11,9 @@ AT_MOST = 0.1  # share of the work that proofs take, but for the last
 HOPE = 2.0  # times what is wanted: a gap that is expected to be smaller is looked at
 # The gap at the end of a pass, over what the rows of that pass added to it when they were visited
 SMOOTH, NOT_SMOOTH = 0.2, 0.05
-PATIENCE = 3.0  # times the work of the last progress, after which training is stuck
-LEAST_PATIENCE = 30.0  # passes
-LOOKS = 8  # without progress, at least
+LEAST_PATIENCE = 30.0  # passes, before which no training is stuck
+# Looks without progress after which training is stuck, in three times and in 28 times the work
+LOOKS, LOOKS_BEFORE = 8, 24
 PROGRESS = 0.9  # a gap is smaller than before if it is below this share of it
 
 
@@ -37,7 +37,6 @@ class Pace:
         self._ratio = SMOOTH if self.smooth else NOT_SMOOTH
         self._excess = 0.0
         self._least = float("inf")
-        self._progress_at = 0.0
         self._seen = 0  # looks since then
 
     def passed(self, work: float, excess: float) -> None:
@@ -67,9 +66,12 @@ class Pace:
             self._ratio = gap / self._excess
         self._seen += 1
         if gap < PROGRESS * self._least:
-            self._least, self._progress_at, self._seen = gap, self.work, 0
+            self._least, self._seen = gap, 0
 
-    @property
-    def is_stuck(self) -> bool:
-        """Whether the gap has not become smaller for long."""
-        return self._seen >= LOOKS and self.work > max(LEAST_PATIENCE, PATIENCE * self._progress_at)
+    def is_stuck(self, rounded: bool) -> bool:
+        """Whether the gap has not become smaller for long.
+
+        `rounded`: whether it is so small that rounding may be why.
+        """
+        looks = LOOKS if rounded else LOOKS_BEFORE
+        return self._seen >= looks and self.work > LEAST_PATIENCE

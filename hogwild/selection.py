@@ -212,9 +212,9 @@ class _Search:
         self._rows, self._given_judges, self._plan, self._watcher = rows, judges, plan, watcher
         self._target: Target = target_for(plan.configs[0], rows, labels)
         self._metric = metric
-        able = [LOSS, *(name for name in self._target.metrics if name not in TABLES)]
-        if metric not in able:
-            raise OptionError(f"metric: {metric!r} is not one of {', '.join(able)}")
+        self._metrics = [LOSS, *(name for name in self._target.metrics if name not in TABLES)]
+        if metric not in self._metrics:
+            raise OptionError(f"metric: {metric!r} is not one of {', '.join(self._metrics)}")
         self._notes: list[str] = []
         self._folds = folds
         self._splits = self._made_splits(plan.configs[0])
@@ -355,8 +355,7 @@ class _Search:
             counted = 1.0 if held.sample_weight is None else held.sample_weight
             held = held.weighted(factors * counted)
         found = result.model.measured(held, None)
-        names = (LOSS, *(name for name in self._target.metrics if name not in TABLES))
-        metrics = {name: found[name] for name in names}
+        metrics = {name: found[name] for name in self._metrics}
         last = result.model.about["trace"]["last"]
         seconds = result.trace[-1]["seconds"] if result.trace else 0.0
         return Judged(metrics, last.get("epoch", 0), result.reason, seconds, result.notes)

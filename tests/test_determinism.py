@@ -17,7 +17,7 @@ from hogwild.kernels.order import shuffle
 from hogwild.learn.averages import CANDIDATES
 from hogwild.learn.linear import LinearProblem
 from hogwild.learn.losses import SIGNS, names_for
-from hogwild.learn.sample import Sample
+from hogwild.learn.sample import DOUBT, Sample
 from hogwild.learn.schedules import SCHEDULES
 from hogwild.loops.shared import RowWorker
 from hogwild.seeds import seed_of
@@ -172,7 +172,7 @@ def test_a_run_of_one_worker_is_what_the_reference_does(schedule, epochs, taken,
 def test_another_candidate_is_taken_where_it_is_better_beyond_doubt(
     loss, eta0, epochs, monkeypatch
 ):
-    """By an error or two of the gain (`epochs`). There are so few rows that all are looked at.
+    """By a share of the gain's error. There are so few rows that all are looked at.
 
     Candidates are compared at the rate given, also where it is too large for one of them.
     """
@@ -192,7 +192,7 @@ def test_another_candidate_is_taken_where_it_is_better_beyond_doubt(
     gains = {default: 0.0}
     for other in losses.keys() - gains.keys():
         gain = losses[default] - losses[other]
-        doubt = epochs * np.std(gain) / np.sqrt(len(y))
+        doubt = DOUBT * epochs / 2 * np.std(gain) / np.sqrt(len(y))
         gains[other] = np.mean(gain) + penalties[default] - penalties[other] - doubt
     assert len(gains) == len(CANDIDATES)
     assert gains[taken] >= max(gains.values()) - 1e-6  # rounding
@@ -200,7 +200,7 @@ def test_another_candidate_is_taken_where_it_is_better_beyond_doubt(
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("loss", names_for(SIGNS))
-def test_a_gain_is_sure_if_it_is_more_than_two_standard_errors(loss, threads):
+def test_a_gain_is_sure_if_it_is_more_than_a_share_of_its_error(loss, threads):
     X, y = small()
     random, l2 = np.random.default_rng(1), 0.1
     some = [random.normal(size=12).astype(np.float32) for _ in range(2)]
@@ -212,7 +212,7 @@ def test_a_gain_is_sure_if_it_is_more_than_two_standard_errors(loss, threads):
     gains = problem.sample.sure_gains(candidates, squares, 0)
     (v, a), (w, b) = ((w.astype(float), b) for w, b in zip(some, biases, strict=True))
     gain = reference.value(loss, X @ v + a, y) - reference.value(loss, X @ w + b, y)
-    expected = np.mean(gain) - 2 * np.std(gain) / len(y) ** 0.5 + l2 / 2 * (v @ v - w @ w)
+    expected = np.mean(gain) - DOUBT * np.std(gain) / len(y) ** 0.5 + l2 / 2 * (v @ v - w @ w)
     assert gains.tolist() == pytest.approx([0, expected], rel=1e-4)
 
 

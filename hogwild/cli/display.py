@@ -93,7 +93,9 @@ class Lines(Watcher):
                 say(line)
         else:
             picked = ", ".join(f"{name} {value:g}" for name, value in row["options"].items())
-            then = f"training on all {row['rows']:,} rows, for {row['epochs']} epochs at most"
+            then = f"training on all {row['rows']:,} rows"
+            if row["epochs"]:
+                then += f", for {row['epochs']} epochs at most"
             say(f"picked {picked}; {then}" if picked else then)
 
     def _wipe(self) -> None:

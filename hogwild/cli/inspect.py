@@ -29,7 +29,6 @@ Found = tuple[Any, str, list[tuple[str, str]]]  # statistics, their meaning, and
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
     parser.add_argument(
         "data",
         metavar="DATA",
@@ -101,6 +100,7 @@ def _rows(parsed: argparse.Namespace) -> Found:
     found = statistics.statistics(rows)
     empty = f", {found.empty_rows:,} of them empty" if found.empty_rows else ""
     how = "" if found.rho_exact else f" (at least; the largest among {found.rho_sample:,} rows)"
+    overlap = f"largest share of the rows that share a column with one row{how}"
     shown = [
         ("rows", f"{found.rows:,}{empty}"),
         ("columns", f"{found.columns:,}, {found.columns_used:,} of them used"),
@@ -110,10 +110,7 @@ def _rows(parsed: argparse.Namespace) -> Found:
         ("labels", _labels(found.labels, found.label_kinds, found.rows)),
         ("Omega", f"{found.omega:,}   most non-zeros in a row"),
         ("Delta", f"{found.delta:.4f}   share of the rows that hold the most frequent column"),
-        (
-            "rho",
-            f"{found.rho:.4f}   largest share of the rows that share a column with one row{how}",
-        ),
+        ("rho", f"{found.rho:.4f}   {overlap}"),
     ]
     few = [entry for entry in found.frequency if entry[0] < found.columns_used]
     if few:

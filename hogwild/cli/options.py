@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from hogwild.config import Config, kind_of
+from hogwild.data.labels import as_written
 from hogwild.data.ratings import DUPLICATES
 from hogwild.errors import HogwildError, OptionError
 from hogwild.learn.registry import load_model
@@ -19,29 +20,21 @@ def add_config(parser: argparse.ArgumentParser, without: Collection[str] = ()) -
     for known in dataclasses.fields(Config):
         if known.name in without:
             continue
-        name = "--" + known.name.replace("_", "-")
-        text = known.metadata["text"].replace("%", "%%")
-        if known.type is bool:
-            on = {"action": "store_true", "help": text}
-            off = {"action": "store_false", "help": f"do not {text}"}
-            flag, way = ("--no-" + name[2:], off) if known.default else (name, on)
-            parser.add_argument(flag, dest=known.name, **way)
-            continue
-        if kind_of(known) is bool:
-            way = {"action": argparse.BooleanOptionalAction, "default": None, "help": text}
-            parser.add_argument(name, dest=known.name, **way)
-            continue
-        choices = known.metadata["choices"]
-        parser.add_argument(
-            name,
-            dest=known.name,
-            default=known.default,
-            type=number_or_text(kind_of(known)),
-            metavar="|".join(choices()) if choices else ARGUMENTS[kind_of(known)],
-            help=text
-            + ("; FROM:TO:COUNT compares values" if known.metadata["searched"] else "")
-            + ("" if known.default is None else f" [{known.default}]"),
-        )
+        name, text = known.name.replace("_", "-"), known.metadata["text"].replace("%", "%%")
+        flag, way = f"--{name}", {"default": known.default, "help": text}
+        if known.type is bool and known.default:
+            flag, way = f"--no-{name}", {"action": "store_false", "help": f"do not {text}"}
+        elif known.type is bool:
+            way["action"] = "store_true"
+        elif kind_of(known) is bool:
+            way["action"] = argparse.BooleanOptionalAction
+        else:
+            choices = known.metadata["choices"]
+            way["type"] = number_or_text(kind_of(known))
+            way["metavar"] = "|".join(choices()) if choices else ARGUMENTS[kind_of(known)]
+            way["help"] += "; FROM:TO:COUNT compares values" if known.metadata["searched"] else ""
+            way["help"] += "" if known.default is None else f" [{known.default}]"
+        parser.add_argument(flag, dest=known.name, **way)
 
 
 def config_options(parsed: argparse.Namespace) -> dict[str, Any]:
@@ -103,8 +96,7 @@ def refuse(parsed: argparse.Namespace, model: Any, *options: str) -> None:
 
 def plain(label: Any) -> str:
     """A label as it stood in the file: 1, where the number is 1.0."""
-    whole = isinstance(label, float) and label.is_integer() and abs(label) < 2**53
-    return str(int(label) if whole else label)
+    return str(as_written(label))
 
 
 def base_of(model: Any) -> Any:

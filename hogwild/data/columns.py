@@ -149,7 +149,7 @@ def _understood(lines: list[bytes], meaning: Callable[[bytes], Any]) -> int:
 
 def _layout(lines: list[bytes], separator: bytes, columns: Columns | None, values: bool) -> Layout:
     first = split(lines[0], separator)
-    if columns is None and (known := _by_known_names(first, separator, values)):
+    if columns is None and (known := _by_known_names(first, values)):
         return Layout(separator, known, True)
     if columns is not None and isinstance(columns[0], str):
         return Layout(separator, _by_names(first, columns), True)
@@ -171,7 +171,7 @@ def _plain(name: bytes | str) -> str:
     return re.sub(r"[\s_\-.]", "", text).lower()
 
 
-def _by_known_names(first: Fields, separator: bytes, values: bool) -> tuple[int, ...] | None:
+def _by_known_names(first: Fields, values: bool) -> tuple[int, ...] | None:
     """The places of the columns with names that are known; None if this is no such header."""
     found: dict[str, list[int]] = {role: [] for role in ROLES}
     for place, field in enumerate(first):

@@ -159,7 +159,6 @@ class Streams(io.RawIOBase):
         self._stream = bz2.BZ2Decompressor()
 
     def readable(self) -> bool:
-        """Always."""
         return True
 
     def readinto(self, buffer: Any) -> int:

@@ -56,7 +56,7 @@ class LabelSets:
         return found
 
     @classmethod
-    def of(cls, y: Any, rows: int, name: str) -> "LabelSets | None":
+    def of(cls, y: Any, name: str) -> "LabelSets | None":
         """The label sets that `y` is, if it is any: a matrix of 0 and 1, or a list of lists."""
         if isinstance(y, LabelSets):
             return y
@@ -68,6 +68,12 @@ class LabelSets:
         if not given or not all(isinstance(labels, MANY) for labels in given):
             return None
         return _of_lists(given, name)
+
+
+def as_written(label: Any) -> Any:
+    """A label as text has it: 1, where the number is 1.0."""
+    whole = isinstance(label, float) and label.is_integer() and abs(label) < 2**53
+    return int(label) if whole else label
 
 
 def unknown_label(name: str, row: int, label: Any, known: tuple[Any, ...]) -> DataError:

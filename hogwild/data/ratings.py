@@ -138,10 +138,8 @@ class Ratings:
 
     def recoded(self, user_ids: Ids, item_ids: Ids) -> tuple[Codes, Codes]:
         """The codes of each rating's user and item among other ids, `UNKNOWN` where not there."""
-        return (
-            _recoded(self.users, self.user_ids, user_ids),
-            _recoded(self.items, self.item_ids, item_ids),
-        )
+        users = _recoded(self.users, self.user_ids, user_ids)
+        return users, _recoded(self.items, self.item_ids, item_ids)
 
     def to_scipy(self) -> Any:
         """The ratings as a scipy CSR matrix of users by items; pairs without values become 1.
@@ -159,14 +157,9 @@ class Ratings:
         return matrix
 
     def _taken(self, chosen: npt.NDArray[np.bool_], values: Values | None) -> "Ratings":
-        return Ratings.from_codes(
-            self.users[chosen],
-            self.items[chosen],
-            None if values is None else values[chosen],
-            self.user_ids,
-            self.item_ids,
-            name=self.name,
-        )
+        values = None if values is None else values[chosen]
+        codes, ids = (self.users[chosen], self.items[chosen]), (self.user_ids, self.item_ids)
+        return Ratings.from_codes(*codes, values, *ids, name=self.name)
 
     def _first_of_pairs(self) -> tuple[int, Codes]:
         """How many ratings repeat a pair, and for each rating where its pair comes first."""

@@ -70,8 +70,7 @@ class Rows:
         self.__dict__ = made.__dict__
         if len(self) != X.shape[0]:
             raise DataError(f"{name}: a matrix of {X.shape[0]} rows has {len(self)} row pointers")
-        if sample_weight is not None:
-            self.sample_weight = _weights(sample_weight, len(self), name)
+        self.sample_weight = _weights(sample_weight, len(self), name)
 
     @classmethod
     def from_arrays(
@@ -376,7 +375,7 @@ def _weights(given: Any, rows: int, name: str) -> npt.NDArray[np.float32] | None
 
 
 def _label_array(y: Any, rows: int, name: str) -> Any:
-    sets = LabelSets.of(y, rows, name)
+    sets = LabelSets.of(y, name)
     if sets is not None:
         if len(sets) != rows:
             raise DataError(f"{name}: {rows} rows need {rows} sets of labels, not {len(sets)}")

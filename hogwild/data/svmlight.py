@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.data.labels import LabelSets
+from hogwild.data.labels import LabelSets, as_written
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError
 from hogwild.kernels.text import FEATURE_WIDTH, FLOAT32_LIMIT, PADDING, format_lines, parse_lines
@@ -139,15 +139,8 @@ class _Lines:
         elif self.several:
             names, numbers = np.unique(self.y, return_inverse=True)
             y = LabelSets(self.label_ends, numbers, names)
-        return Rows.from_arrays(
-            self.indptr,
-            self.indices,
-            self.values,
-            self.columns,
-            y,
-            index_base=self.base,
-            name=self.name,
-        )
+        arrays = self.indptr, self.indices, self.values
+        return Rows.from_arrays(*arrays, self.columns, y, index_base=self.base, name=self.name)
 
     def _make_room(self, size: int) -> None:
         """Makes the arrays hold a block's worth more, at the least: `1` and `1:1` are shortest."""
@@ -385,5 +378,4 @@ def _label_texts(
 
 
 def _label_text(label: float) -> bytes:
-    whole = isinstance(label, int) or (label.is_integer() and abs(label) < 2**53)
-    return (str(int(label)) if whole else repr(label)).encode()
+    return repr(int(label) if isinstance(label, bool) else as_written(label)).encode()

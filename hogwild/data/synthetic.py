@@ -185,7 +185,10 @@ class _Text:
             np.zeros(columns // 4096 + 1, np.uint64),
         )
         self.weights = _planted_weights(weight_key, column_of)
-        self._pilot = self._pilot_scores()
+        # The scores of the first rows, whatever rows are asked for
+        indptr, indices, values, _ = self.draw(0, PILOT, 0.0)
+        terms = values.astype(np.float64) * self.weights[indices]
+        self._pilot = np.add.reduceat(terms, indptr[:-1].astype(np.int64))
         typical = self._pilot.std()
         self.weights /= np.float32(typical)
         self._pilot /= typical
@@ -210,12 +213,6 @@ class _Text:
         tables = (self._table, self._opposite, of_column)
         draw_rows(source, (LEANING, noise), tables, self._bag, (indptr, indices, values, y))
         return indptr, indices, values, y
-
-    def _pilot_scores(self) -> npt.NDArray[np.float64]:
-        """The scores of the first rows, whatever rows are asked for."""
-        indptr, indices, values, _ = self.draw(0, PILOT, 0.0)
-        terms = values.astype(np.float64) * self.weights[indices]
-        return np.add.reduceat(terms, indptr[:-1].astype(np.int64))
 
     def spread(self, noise: float) -> float:
         """The standard deviation of what is added to scores, so that `noise` of the labels err."""

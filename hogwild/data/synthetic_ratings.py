@@ -255,11 +255,7 @@ def _draw(
         np.zeros(len(table) // 64 + 1, np.uint64),
         ends - counts,
     )
-    arrays = (
-        np.empty(ratings, np.uint32),
-        np.empty(ratings, np.uint32),
-        np.empty(ratings, np.float32),
-    )
+    arrays = tuple(np.empty(ratings, kind) for kind in (np.uint32, np.uint32, np.float32))
     numbers = planted.mean, planted.noise, bool(half_stars)
     drawing = item_key, noise_key, bin_key
     draw_ratings(drawing, numbers, (indptr, table), planted.arrays(), scratch, arrays)

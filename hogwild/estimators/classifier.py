@@ -49,7 +49,8 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         l1_ratio: share of l1 in the penalty elasticnet.
         max_iter: passes over the data, at most.
         tol: an epoch that lowers the objective by less than this share of it is no progress; None
-            always does `max_iter` epochs.
+            always does `max_iter` epochs. With other solvers than sgd, training ends when the
+            objective is proved to be within this share of the optimum.
         fit_intercept: learn an intercept, which is not penalized.
         n_jobs: worker processes; None for one, -1 to choose their number automatically.
         random_state: seed of the order of the rows. With one worker, a seed gives the same bytes.
@@ -59,9 +60,9 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
             the best epoch.
         validation_fraction: share of the rows to hold out.
         n_iter_no_change: epochs in a row without progress after which training stops.
-        schedule, eta0, average, strategy, merge, backend: as in `hogwild.Config`. With the merge
-            vote, `coef_` is the mean of `model_.members`, and `decision_function` gives the share
-            of their votes, less a half.
+        solver, schedule, eta0, average, strategy, merge, backend: as in `hogwild.Config`. With the
+            merge vote, `coef_` is the mean of `model_.members`, and `decision_function` gives the
+            share of their votes, less a half.
 
     Attributes:
         coef_: the weights, float32, of shape (classes, features); of two classes (1, features).

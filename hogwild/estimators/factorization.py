@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from hogwild.data.ids import Ids
 from hogwild.data.ratings import Ratings
 from hogwild.errors import DataError
-from hogwild.estimators.parameters import named_as_in, seed_from, tol_of, workers_of
+from hogwild.estimators.parameters import named_as_in, seed_from, workers_of
 from hogwild.models.factors import FactorModel
 from hogwild.trace import Row
 from hogwild.training import train
@@ -101,22 +101,15 @@ class MatrixFactorization(BaseEstimator):
                     f"the ids of the {side} are {had} in the model and {has} in {ratings.name}: "
                     "give the same kind"
                 )
-        user_ids = model.user_ids.joined(ratings.user_ids)
-        item_ids = model.item_ids.joined(ratings.item_ids)
-        whole = Ratings.from_codes(
-            *ratings.recoded(user_ids, item_ids),
-            ratings.values,
-            user_ids,
-            item_ids,
-            name=ratings.name,
-        )
-        return self._train(whole, model)
+        ids = model.user_ids.joined(ratings.user_ids), model.item_ids.joined(ratings.item_ids)
+        codes, name = ratings.recoded(*ids), ratings.name
+        return self._train(Ratings.from_codes(*codes, ratings.values, *ids, name=name), model)
 
     def _train(self, ratings: Ratings, start: FactorModel | None) -> "MatrixFactorization":
         options = self.get_params(deep=False)
         options["workers"] = None if self.n_jobs is None else workers_of(self.n_jobs)
         options["seed"] = seed_from(self.random_state)
-        options["tol"] = tol_of(self.tol)
+        options["tol"] = 0.0 if self.tol is None else self.tol  # None never stops early
         del options["n_jobs"], options["random_state"]
         result = named_as_in(lambda: train(ratings, start=start, task="mf", **options), NAMES)
         model: FactorModel = result.model
@@ -168,7 +161,6 @@ class MatrixFactorization(BaseEstimator):
 
 
 def _ratings(users: Any, items: Any, values: Any) -> Ratings:
-    """Ratings with values."""
     if isinstance(users, Ratings):
         if items is not None or values is not None:
             raise DataError(f"{users.name}: hogwild.Ratings have all in them; give them alone")

@@ -31,6 +31,7 @@ class LinearEstimator(BaseEstimator):
     fit_intercept: bool = True
     n_jobs: int | None = None
     random_state: Any = None
+    solver: str = "sgd"
     schedule: str | None = None
     eta0: float | None = None
     average: bool = True
@@ -59,8 +60,9 @@ class LinearEstimator(BaseEstimator):
 
     def _rows(self, X: Any, y: Any, sample_weight: Any, new: bool) -> Rows:
         """The rows to learn from; a new model takes the names of the features from X."""
-        if new:
-            self._forget()
+        if new:  # no model is left whose features are not those of this call, even if it fails
+            for name in ("model_", "feature_names_in_"):
+                self.__dict__.pop(name, None)
         if isinstance(X, Rows):
             return self._given_rows(X, y, sample_weight, new)
         X, y = validate_data(
@@ -78,11 +80,6 @@ class LinearEstimator(BaseEstimator):
     def _has_several(self, y: Any) -> bool:
         """Whether rows have several targets each."""
         return False
-
-    def _forget(self) -> None:
-        """No model is left whose features are not those of the last `fit`, even if that fails."""
-        for name in ("model_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
 
     def _given_rows(self, rows: Rows, y: Any, sample_weight: Any, new: bool) -> Rows:
         if y is not None:

@@ -24,7 +24,7 @@ NAMES = {
     "early_stopping": "validation_fraction",
     "patience": "n_iter_no_change",
 }
-SAME = ("schedule", "eta0", "average", "strategy", "backend")
+SAME = ("solver", "schedule", "eta0", "average", "strategy", "backend")
 
 
 def loss_of(estimator: Any) -> str:
@@ -37,7 +37,7 @@ def linear_options(estimator: Any) -> dict[str, Any]:
     options = {name: getattr(estimator, name) for name in SAME}
     options |= {
         "loss": loss_of(estimator),
-        "tol": tol_of(estimator.tol),
+        "tol": 0.0 if estimator.tol is None else estimator.tol,  # None never stops early
         "intercept": estimator.fit_intercept,
         "workers": workers_of(estimator.n_jobs),
         "seed": seed_from(estimator.random_state),
@@ -67,11 +67,6 @@ def _penalties(penalty: str | None, alpha: Any, l1_ratio: Any) -> dict[str, Any]
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
-def tol_of(tol: float | None) -> float:
-    """scikit-learn's `tol`: None never stops early."""
-    return 0.0 if tol is None else tol
 
 
 def workers_of(n_jobs: int | None) -> int | None:

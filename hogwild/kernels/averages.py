@@ -1,7 +1,7 @@
 """Sums of weights over snapshots, and their means."""
 
 import numpy as np
-from numba import types
+from numba.types import UniTuple, float32, float64, void
 
 from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.primitives import U, readonly
@@ -23,20 +23,14 @@ def add_whole(weights, scale, keep, scaled, sums):
     add_times(weights[scaled:], np.float32(1), keep, sums[scaled:])
 
 
-@kernel(types.void(readonly(types.float32), types.float32, types.float32, UINT, FLOATS))
+@kernel(void(readonly(float32), float32, float32, UINT, FLOATS))
 def add_scaled(weights, scale, keep, scaled, sums):
     """The same, from Python."""
     add_whole(weights, scale, keep, scaled, sums)
 
 
 @kernel(
-    types.UniTuple(types.float64, 3)(
-        types.UniTuple(FLOATS, 3),
-        types.float32,
-        types.UniTuple(types.float32, 3),
-        UINT,
-        type_of(Span),
-    )
+    UniTuple(float64, 3)(UniTuple(FLOATS, 3), float32, UniTuple(float32, 3), UINT, type_of(Span))
 )
 def finish(arrays, scale, factors, scaled, share):
     """Scales a share of the weights, and turns sums over snapshots into means.

@@ -5,18 +5,19 @@ does the result. A place is an id's strip (upper 16 bits) and its row in the str
 """
 
 import numpy as np
-from numba import types
+from numba.types import Tuple, UniTuple, float32, uint16, uint32, uint64, uintp, void
 
 from hogwild.kernels.compile import inline, kernel
-from hogwild.kernels.primitives import U, random_below, random_word, readonly, writable
+from hogwild.kernels.order import shuffle_part
+from hogwild.kernels.primitives import U, random_word, readonly, writable
 
-NUMBERS = readonly(types.uint32)
+NUMBERS = readonly(uint32)
 # user and item of each rating, and the places of users and of items
-WHOSE = types.UniTuple(NUMBERS, 4)
-VALUES = readonly(types.float32)
-COUNTS = writable(types.uint64)
+WHOSE = UniTuple(NUMBERS, 4)
+VALUES = readonly(float32)
+COUNTS = writable(uint64)
 # two views of the same 8 bytes per rating: its rows within their strips, and its value
-RATINGS = types.Tuple((writable(types.uint16), writable(types.float32)))
+RATINGS = Tuple((writable(uint16), writable(float32)))
 LOW16 = U(0xFFFF)
 HIGH = U(16)
 
@@ -27,7 +28,7 @@ def block_of(user_place, item_place, columns):
     return (user_place >> HIGH) * columns + (item_place >> HIGH)
 
 
-@kernel(types.void(WHOSE, types.uintp, types.uintp, types.uintp, COUNTS))
+@kernel(void(WHOSE, uintp, uintp, uintp, COUNTS))
 def count(whose, begin, end, columns, counts):
     """Adds to each block's count the ratings among begin, ..., end - 1 that lie in it."""
     users, items, user_places, item_places = whose
@@ -36,7 +37,7 @@ def count(whose, begin, end, columns, counts):
         counts[block_of(user, item, columns)] += np.uint64(1)
 
 
-@kernel(types.void(WHOSE, VALUES, types.uintp, types.uintp, types.uintp, COUNTS, RATINGS))
+@kernel(void(WHOSE, VALUES, uintp, uintp, uintp, COUNTS, RATINGS))
 def sort(whose, values, begin, end, columns, starts, ratings):
     """Writes the ratings begin, ..., end - 1 to the places `starts`, which it advances."""
     pairs, out = ratings
@@ -51,22 +52,12 @@ def sort(whose, values, begin, end, columns, starts, ratings):
         out[U(2) * place + U(1)] = values[k]
 
 
-@kernel(
-    types.void(
-        writable(types.uint64), readonly(types.uint64), types.uintp, types.uintp, types.uint64
-    )
-)
+@kernel(void(writable(uint64), readonly(uint64), uintp, uintp, uint64))
 def mix(ratings, starts, begin, end, seed):
     """Shuffles the ratings within each of the blocks begin, ..., end - 1.
 
     The order depends only on the seed and the block.
     """
     for block in range(begin, end):
-        first = U(starts[block])
-        size = U(starts[block + U(1)]) - first
-        key = random_word(seed, block)
-        for i in range(U(0), size):
-            other = i + U(random_below(random_word(key, i), size - i))
-            kept = ratings[first + i]
-            ratings[first + i] = ratings[first + other]
-            ratings[first + other] = kept
+        some = ratings[starts[block] : starts[block + U(1)]]
+        shuffle_part(some, U(0), U(some.size), random_word(seed, block))

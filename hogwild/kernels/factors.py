@@ -17,7 +17,7 @@ see learn/blocks.py. A rating takes 8 bytes; its rows are counted from the first
 from functools import cache
 
 import numpy as np
-from numba import types
+from numba.types import Tuple, UniTuple, float32, float64, uint16, uint32, uint64, uintp, void
 
 from hogwild.kernels.compile import Kernel, kernel
 from hogwild.kernels.primitives import U, prefetch, random_share, random_word, readonly, writable
@@ -44,24 +44,24 @@ HALF = np.float32(0.5)
 ONE = np.float32(1)
 ZERO = np.float32(0)
 
-FLOATS = readonly(types.float32)
-OUT = writable(types.float32)
-RATINGS = types.Tuple(
+FLOATS = readonly(float32)
+OUT = writable(float32)
+RATINGS = Tuple(
     (
-        readonly(types.uint16),  # four per rating: its user's row, its item's row, two of the value
+        readonly(uint16),  # four per rating: its user's row, its item's row, two of the value
         FLOATS,  # the same memory: the value is the second of two
-        readonly(types.uint64),  # where each block begins, and the last ends
-        readonly(types.uint32),  # the blocks to visit, in order
+        readonly(uint64),  # where each block begins, and the last ends
+        readonly(uint32),  # the blocks to visit, in order
     )
 )
 # blocks for each strip of users, rows of a strip of users, rows of a strip of items
-GRID = types.UniTuple(types.uintp, 3)
+GRID = UniTuple(uintp, 3)
 # users' factors and sides, items' factors and sides
-FACTORS = types.UniTuple(OUT, 4)
+FACTORS = UniTuple(OUT, 4)
 # w of the users and of the items; empty where all are 1
-SHARES = types.UniTuple(FLOATS, 2)
+SHARES = UniTuple(FLOATS, 2)
 # mean, rate, rate of the biases over that of the factors, l2, bias_l2, growth, l1, least factor
-PLAN = types.UniTuple(types.float32, 8)
+PLAN = UniTuple(float32, 8)
 
 
 def width_of(rank: int) -> int:
@@ -176,22 +176,12 @@ def _visitor(width: int, loss: str, weighted: bool, bounded: bool, learns: bool)
                 store(item_sides, U(2) * item, half(side, 1))
         return losses, squares
 
-    sums = types.UniTuple(types.float64, 2)
+    sums = UniTuple(float64, 2)
     name = "learn-ratings" if learns else "evaluate-ratings"
     return Kernel(visit, sums(RATINGS, GRID, FACTORS, SHARES, PLAN), name=name)
 
 
-@kernel(
-    types.void(
-        OUT,
-        types.UniTuple(types.uintp, 2),
-        types.UniTuple(types.float32, 2),
-        types.uint64,
-        readonly(types.uint32),
-        types.uintp,
-        types.uintp,
-    )
-)
+@kernel(void(OUT, UniTuple(uintp, 2), UniTuple(float32, 2), uint64, readonly(uint32), uintp, uintp))
 def initialise(factors, shape, limits, seed, rows, begin, end):
     """Draws the factors of the ids begin, ..., end - 1, uniformly between two limits.
 
@@ -207,7 +197,7 @@ def initialise(factors, shape, limits, seed, rows, begin, end):
             factors[first + place] = least + (greatest - least) * share
 
 
-@kernel(types.UniTuple(types.float64, 2)(FLOATS, types.uintp, FLOATS))
+@kernel(UniTuple(float64, 2)(FLOATS, uintp, FLOATS))
 def weighted_norms(factors, width, weights):
     """Sums over the rows of a row's weight times its squared length, and times its L1 norm."""
     squares, sizes = 0.0, 0.0

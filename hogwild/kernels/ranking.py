@@ -11,8 +11,8 @@ from functools import cache
 
 import numpy as np
 from llvmlite import ir
-from numba import types
 from numba.extending import intrinsic
+from numba.types import Tuple, UniTuple, float32, float64, uint32, uint64, uintp, void
 
 from hogwild.kernels.compile import Kernel, always_inline, inline, kernel
 from hogwild.kernels.ids import UNKNOWN
@@ -26,17 +26,17 @@ AHEAD = U(8)  # pairs
 SIGN = 1 << 31
 FILLER = ((1 << 23) - 1) << 32  # the key of a score of -inf, and of no item
 
-FLOATS = readonly(types.float32)
-CODES = readonly(types.uint32)
+FLOATS = readonly(float32)
+CODES = readonly(uint32)
 # factors, row by row; biases
-SIDE = types.Tuple((FLOATS, FLOATS))
+SIDE = Tuple((FLOATS, FLOATS))
 # where each user's items begin, and the items
-LISTS = types.Tuple((readonly(types.uint64), CODES))
+LISTS = Tuple((readonly(uint64), CODES))
 # bits, scores to exceed, scores of panels
-SCRATCH = types.Tuple((writable(types.uint64), writable(types.float32), writable(types.float32)))
+SCRATCH = Tuple((writable(uint64), writable(float32), writable(float32)))
 
 
-@kernel(types.void(SIDE, SIDE, types.float64, CODES, CODES, writable(types.float32)))
+@kernel(void(SIDE, SIDE, float64, CODES, CODES, writable(float32)))
 def score_pairs(users, items, mean, who, what, scores):
     """The scores of pairs of codes; `UNKNOWN` codes add nothing."""
     P, user_biases = users
@@ -90,7 +90,7 @@ def measurer(loss: str) -> Kernel:
             sizes += abs(error)
         return losses, squares, sizes
 
-    return Kernel(measure, types.UniTuple(types.float64, 3)(FLOATS, FLOATS), fast=False)
+    return Kernel(measure, UniTuple(float64, 3)(FLOATS, FLOATS), fast=False)
 
 
 @intrinsic
@@ -108,21 +108,10 @@ def _above(typing_context, scores, begin, least):  # type: ignore[no-untyped-def
         bits = builder.fcmp_ordered(">", builder.load(place, align=4), bound)
         return builder.bitcast(bits, ir.IntType(PANEL))
 
-    return types.uint64(scores, types.uintp, types.float32), emit
+    return uint64(scores, uintp, float32), emit
 
 
-@kernel(
-    types.void(
-        FLOATS,
-        SIDE,
-        LISTS,
-        CODES,
-        types.UniTuple(types.uintp, 2),
-        types.uintp,
-        writable(types.uint64),
-        SCRATCH,
-    )
-)
+@kernel(void(FLOATS, SIDE, LISTS, CODES, UniTuple(uintp, 2), uintp, writable(uint64), SCRATCH))
 def rank_items(vectors, items, excluded, users, some, n, best, scratch):
     """Finds the n best items for some of the users, begin:end; writes their keys, in no order.
 

@@ -1,7 +1,7 @@
 """Sparse rows: the arithmetic of one of them, fetching them into the cache, and copies of some."""
 
 import numpy as np
-from numba import types
+from numba.types import float32, uint32, uint64, uintp, void
 
 from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.dot import dots
@@ -17,6 +17,9 @@ from hogwild.kernels.primitives import (
 
 AHEAD = U(8)  # rows, that are fetched into the cache
 WORD = U(64)  # columns to a word of bits
+
+BOUNDS = readonly(uint64)
+ROWS = BOUNDS, BOUNDS, readonly(uint32), readonly(float32)  # begins, ends, columns, values
 
 
 @inline
@@ -80,18 +83,7 @@ def fetch_weights(rows, row, weights, width, first, end):
             prefetch(weights, width * U(rows.columns[k]) + place)
 
 
-@kernel(
-    types.void(
-        readonly(types.uint64),
-        readonly(types.uint64),
-        readonly(types.uint32),
-        readonly(types.float32),
-        readonly(types.uint64),
-        readonly(types.uint64),
-        writable(types.uint32),
-        writable(types.float32),
-    )
-)
+@kernel(void(*ROWS, BOUNDS, BOUNDS, writable(uint32), writable(float32)))
 def gather_rows(begins, ends, indices, values, chosen, out_indptr, out_indices, out_values):
     """Copies the chosen rows, one after the other; row i goes to where out_indptr[i] says."""
     last = U(chosen.size) - U(1)
@@ -106,14 +98,7 @@ def gather_rows(begins, ends, indices, values, chosen, out_indptr, out_indices, 
             out_values[place + k - begin] = values[k]
 
 
-@kernel(
-    types.uintp(
-        writable(types.uint32),
-        writable(types.uint64),
-        writable(types.uint32),
-        writable(types.uint32),
-    )
-)
+@kernel(uintp(writable(uint32), writable(uint64), writable(uint32), writable(uint32)))
 def renumber(indices, bits, before, used):
     """Replaces columns by their places among those that occur, in order; returns how many do.
 

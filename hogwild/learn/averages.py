@@ -36,12 +36,11 @@ class Averages(Outcome):
         sums = CANDIDATES[1:] if self.snapshots else ()
         return dict.fromkeys(sums, (self._size, np.float32)) | {"chosen": (1, np.int64)}
 
-    def kernels(self) -> list[Kernel]:
-        """All that will be called."""
-        return [kernels.add_scaled, kernels.finish] if self.snapshots else []
+    def kernels(self, alone: bool) -> list[Kernel]:
+        adding = [] if alone else [kernels.add_scaled]
+        return [*adding, kernels.finish] if self.snapshots else []
 
     def add(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
-        """Adds the weights, or those of some heads, made whole, to a sum; the first begins it."""
         sums, keep = shared["tail" if late else "whole"], 0.0 if first else 1.0
         scaled = len(sums) // (self._columns + 1) * self._columns
         kernels.add_scaled(shared["stored"], scale, keep, scaled, sums)
@@ -91,11 +90,9 @@ class Averages(Outcome):
         shared["stored"][:] = learned["weights"]
 
     def name(self, shared: Arrays) -> str:
-        """The name of the array that was chosen."""
         return CANDIDATES[shared["chosen"][0]]
 
     def word(self, shared: Arrays) -> str:
-        """Which weights were chosen, as a word for the trace."""
         return WORDS[shared["chosen"][0]]
 
 
@@ -141,9 +138,7 @@ class RunAverages(Averages):
                 shared[name][:] = array
 
     def name(self, shared: Arrays) -> str:
-        """The name of the array that is taken."""
         return "mean" if shared["taken"][0] else "stored"
 
     def word(self, shared: Arrays) -> str:
-        """Which weights are taken, as a word for the trace."""
         return "run mean"

@@ -90,7 +90,7 @@ class CoordinateProof(Iterated):
     def __init__(self, config: Config, heads: Heads, data: Set, columns: int) -> None:
         super().__init__(config)
         self._heads, self._data, self._columns = heads, data, columns
-        self._threads = 1
+        self._threads, self._begun = 1, False
         values = int((data.view.ends - data.view.begins).sum())
         self.copied = BYTES * (values + config.intercept * len(data))
         self._descent: Descent | None = None
@@ -98,7 +98,7 @@ class CoordinateProof(Iterated):
     def use(self, threads: int) -> None:
         self._threads = threads
 
-    def kernels(self) -> list[Kernel]:
+    def kernels(self, alone: bool) -> list[Kernel]:
         return Descent.kernels(self._heads, self._data.weighted)
 
     def suits(self, start: Arrays) -> Arrays:
@@ -109,16 +109,14 @@ class CoordinateProof(Iterated):
         """Takes the weights to go on from."""
         self._scale = at_zero if math.isfinite(at_zero) else 0.0
         self._objective, self.bound = math.inf, -math.inf
-        self._looked, self._is_done = False, False
-        if self._descent is not None:
-            self._descent.start(shared["stored"])
+        self._begun, self._looked, self._is_done = False, False, False
 
     def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
         super().restore(shared, learned, last)
         self.begin(shared, last, self._scale)
 
     def iterate(self, shared: Arrays, passed: Passed) -> float:
-        descent = self._made(shared["stored"])
+        descent = self._started(shared["stored"])
         goes_on = True
         if not self._looked:
             self._look(descent)
@@ -129,16 +127,23 @@ class CoordinateProof(Iterated):
         shared["stored"][:] = descent.weights
         return loss
 
-    def _made(self, stored: npt.NDArray[np.float32]) -> "Descent":
-        """The columns, when they are first needed."""
+    def _started(self, stored: npt.NDArray[np.float32]) -> "Descent":
+        """The columns are made when they are first needed."""
         if self._descent is None:
             config, given = self._config, (self._heads, self._data, self._columns)
             penalties = config.l1, float(config.l2 or 0.0)
             more = config.intercept, config.loss_value, self._threads
             self._descent = Descent(*given, penalties, *more)
-            self._descent.start(stored)
-        self._descent.threads = self._threads
-        return self._descent
+        descent = self._descent
+        descent.threads = self._threads
+        if not self._begun:
+            descent.start(np.zeros(len(stored)))
+            # Where targets are far from 0, a gap is not small because the intercept made it so
+            self._scale = min(self._scale, descent.losses)
+            if stored.any():
+                descent.start(stored)
+            self._begun = True
+        return descent
 
     def _look(self, descent: "Descent") -> None:
         found = descent.look()
@@ -149,7 +154,7 @@ class CoordinateProof(Iterated):
         """Makes a step, and looks where that led; no look is needed where the target is reached."""
         before, gap = self._objective, self._objective - self.bound
         target = self._config.target
-        enough = self._wanted() / gap if target is None and gap > 0.0 else 0.0
+        enough = self._config.tol * self._size / gap if target is None and gap > 0.0 else 0.0
         descent.improve(passed, enough)
         self._objective, self._looked = descent.objective, False
         if target is None or self._objective > target:
@@ -210,7 +215,6 @@ class Descent:
         free = columns if intercept else columns + 1
         slopes = np.zeros(self._size)
         self._model = view(Model, slopes, self._bends, self._l1, self._l2, free)
-        self.start(self.weights)
 
     @staticmethod
     def kernels(heads: Heads, weighted: bool) -> list[Kernel]:

@@ -37,8 +37,10 @@ INTERCEPT = 0.1
 LEAST_PORTION = 0.02  # of the rows, that are visited before workers meet
 RESTART = 1.6  # times the work at which a mean of the weights began, after which the next begins
 CLAIM = 1.5  # times the gap that is wanted: from there on weights are made anew for the proof
+TOWARDS = 0.25  # share of the way from the bound to a target: a gap that may reach it
 DRIFT = 1e-5  # share of the objective: how wrong a proof may be for weights that have drifted
 ROUNDING = 3e-8  # the same for weights made anew, whose scores are in single precision
+ROUNDED = 3e-6  # a gap as small as this may be all that single precision can prove
 FINE = 3.0  # times DRIFT: proofs that are finer need weights made anew
 REBUILD = 100.0  # passes, after which weights are made anew
 FALLEN = 1e-5  # share of the objective that the dual one may fall by, with rounding
@@ -127,7 +129,7 @@ class DualProof(Proof):
         names = ["best", *["mean"] * self._means]
         return dict.fromkeys(names, (self._columns + 1, np.float32))
 
-    def kernels(self) -> list[Kernel]:
+    def kernels(self, alone: bool) -> list[Kernel]:
         """All that will be called."""
         return self._objectives.kernels(1 + self._means)
 
@@ -229,6 +231,14 @@ class DualProof(Proof):
         if self._intercept:  # what the intercept goes on with lies beyond what it has come to
             mean[-1] += np.float32((self._multiplier - float(stored[-1])) / self._mean_of)
 
+    def _wanted(self) -> float:
+        """A gap that would end the training."""
+        target, tol = self._config.target, self._config.tol
+        if target is not None:
+            # The optimum lies above the bound, which gets better, too
+            return TOWARDS * (target - self.bound)
+        return tol * self._size
+
     # The proof
 
     def prove(self, shared: Arrays) -> Doubles:
@@ -253,7 +263,10 @@ class DualProof(Proof):
         return self._sums
 
     def _point(self, scores: npt.NDArray[np.float32], square: float, bias: Any) -> Point:
-        return self._objectives.best(scores, square, float(bias), self._means)
+        found = self._objectives.best(scores, square, float(bias), self._means)
+        if self._means or found.objective <= self._scale:
+            return found
+        return self._objectives.best(scores, square, float(bias), scaled=True)
 
     def _take(self, best: npt.NDArray[np.float32], found: Any, point: Point) -> None:
         np.multiply(found, np.float32(point.scale), out=best)
@@ -297,7 +310,7 @@ class DualProof(Proof):
 
     @property
     def _stuck(self) -> str | None:
-        return "stuck" if self._pace.is_stuck and self.gap <= FINE * DRIFT else None
+        return "stuck" if self._pace.is_stuck(rounded=self.gap <= ROUNDED) else None
 
     def use(self, threads: int) -> None:
         """The threads that may be used."""

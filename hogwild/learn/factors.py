@@ -173,7 +173,6 @@ class FactorProblem(BlockProblem):
         return self.work * self._width / 32
 
     def shared(self) -> dict[str, tuple[int, Any]]:
-        """The arrays that all workers share."""
         wanted: dict[str, tuple[int, Any]] = {"mean": (1, np.float32)}
         for side in self._sides:
             wanted[side.factors] = side.size * self._width, np.float32
@@ -300,7 +299,6 @@ class FactorProblem(BlockProblem):
         return {name: shared[name] for name in LEARNED}
 
     def sets(self) -> list[str]:
-        """The sets of ratings to evaluate on."""
         return list(self._sortings)
 
     def measured(self, shared: Arrays, sums: Sums) -> dict[str, float]:
@@ -313,7 +311,6 @@ class FactorProblem(BlockProblem):
         return found
 
     def online(self, shared: Arrays, mean_loss: float) -> float:
-        """The objective, given the mean loss at these factors."""
         return float(mean_loss) + self._penalty(shared)
 
     def _penalty(self, learned: Arrays) -> float:
@@ -369,7 +366,6 @@ class FactorProblem(BlockProblem):
     # What the workers ask
 
     def learn(self, shared: Arrays, task: BlockPair, epoch: int, eta0: float) -> tuple[int, float]:
-        """Learns from a task's ratings; returns their number and the sum of their losses."""
         blocks, starts = self._grid.task(*task), shared["train_starts"]
         loss, _ = self._visit(self._learner, shared, TRAIN, blocks, eta0)
         return int((starts[blocks + 1] - starts[blocks]).sum()), float(loss)
@@ -405,7 +401,6 @@ class FactorProblem(BlockProblem):
         return tuple(map(np.float32, plan))
 
     def parts(self, data: str) -> int:
-        """The number of parts that ratings are evaluated in."""
         return BANDS * BANDS
 
     def evaluate(self, shared: Arrays, data: str, part: int) -> npt.NDArray[np.float64]:

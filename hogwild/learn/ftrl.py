@@ -90,7 +90,7 @@ class Ftrl(Solver):
         length = math.sqrt(sample.mean_square)
         wanted = self._slope / LOSSES[self._config.loss_name].curvature
         guess = power_of_two(wanted / length if length else 0.0)
-        return first_rate(sample, self._try_out, guess, sample.threads, self._heads, on_all=True)
+        return first_rate(sample, self._try_out, guess, self._heads, on_all=True)
 
     def _try_out(
         self, rows: RowView, order: npt.NDArray[np.uint32], rate: float, room: Room
@@ -127,19 +127,17 @@ class Reading(Outcome):
         """The weights; what they are computed from is shared anyway."""
         return {"weights": (self._size, np.float32)}
 
-    def kernels(self) -> list[Kernel]:
+    def kernels(self, alone: bool) -> list[Kernel]:
         return [finish, count]
 
     def finish(
         self, shared: Arrays, reading: Any, snapshots: tuple[int, int] | None, part: int, parts: int
     ) -> Doubles:
-        """Computes a share of the weights from what is stored."""
         span = view(Span, *share_of(self._size, parts, part))
         finish(shared["stored"], reading, span, shared["weights"])
         return np.zeros(0)
 
     def name(self, shared: Arrays) -> str:
-        """The name of the array of the weights."""
         return "weights"
 
 

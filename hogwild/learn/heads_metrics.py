@@ -120,7 +120,6 @@ def _label_counts(scores: Array, targets: Array, weights: Array) -> tuple[Array,
 
 
 def _labels_macro_f1(scores: Array, targets: Array, weights: Array, loss: str) -> float:
-    """The mean of F1 over all labels."""
     return float(_f1(*_label_counts(scores, targets, weights)).mean())
 
 

@@ -206,7 +206,6 @@ class LinearProblem(RowProblem):
         }
 
     def summary(self) -> list[str]:
-        """The data and the objective, a line each, for people."""
         held = f", and {len(self._sets[HELD_OUT]):,} rows held out" if self.judge else ""
         return [
             f"{self.name}: {self.units:,} rows, {self.columns:,} columns, {self.work:,} non-zeros"
@@ -251,7 +250,6 @@ class LinearProblem(RowProblem):
         return self.work * self._solver.effort * self.heads.effort
 
     def shared(self) -> dict[str, tuple[int, Any]]:
-        """The arrays that all workers share."""
         stored = {"stored": (self.size, np.float32)}
         state = {"row_state": (self.units * self.step.state, np.float32)}
         return stored | state | self._outcome.shared()
@@ -268,7 +266,7 @@ class LinearProblem(RowProblem):
         sampled = [compare, gather_rows]
         if self.columns * self.width > FEW_COLUMNS:
             sampled.append(renumber)
-        always += self._outcome.kernels()
+        always += self._outcome.kernels(self.threads == 1)
         if self.proves:
             return always
         needs_sample = self.snapshots or not self.config.eta0
@@ -341,29 +339,24 @@ class LinearProblem(RowProblem):
         return Proved(self._proof.gap, self._proof.reason)
 
     def scale(self, now: Now) -> float:
-        """What weights that were stored whole are multiplied by now."""
         return self._solver.scale(now)
 
     def rate(self, done: int, eta0: float) -> float:
         return self._solver.rate(done, eta0)
 
     def factor(self, epoch: int) -> float:
-        """What the first rate is multiplied by in an epoch (they count from 1)."""
         return self._solver.factor(epoch)
 
     def finish(
         self, shared: Arrays, now: Now, snapshots: tuple[int, int] | None, part: int, parts: int
     ) -> Doubles:
-        """Makes a share of the weights whole, and means of sums over snapshots."""
         return self._outcome.finish(shared, self._solver.reading(now), snapshots, part, parts)
 
     @property
     def finishes_together(self) -> bool:
-        """Whether `finish` is so much work that the workers share it."""
         return self.size > MANY_WEIGHTS
 
     def choose(self, shared: Arrays, found: Doubles, first: bool) -> None:
-        """Chooses what to take: the weights, or a mean of them."""
         self._outcome.choose(shared, found, first, self.sample)
 
     def learned(self, shared: Arrays) -> Arrays:
@@ -379,23 +372,18 @@ class LinearProblem(RowProblem):
         return {name: shared[name] for name in self._outcome.kept}
 
     def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
-        """Goes back to what training came to and went on from, as it was."""
         self._outcome.restore(shared, learned, last)
 
     def state(self, shared: Arrays) -> Arrays:
-        """What training can go on from: copies."""
         return {name: array.copy() for name, array in self.goes_on_from(shared).items()}
 
     def taken(self, shared: Arrays) -> str:
-        """Which weights `learned` gives, as a word for the trace."""
         return self._outcome.word(shared)
 
     def sets(self) -> list[str]:
-        """The sets of rows to evaluate on."""
         return list(self._sets)
 
     def measured(self, shared: Arrays, sums: Sums) -> dict[str, float]:
-        """The objective, and the errors on each set."""
         found = {"objective": self.online(shared, sums["train"][0] / self.units)}
         for data, (loss, first, second) in sums.items():
             weight = self._sets[data].weight
@@ -409,7 +397,6 @@ class LinearProblem(RowProblem):
         return found
 
     def online(self, shared: Arrays, mean_loss: float) -> float:
-        """The objective, given the mean loss at the same weights."""
         weights = self.learned(shared)["weights"][: -self.heads.width]
         return float(self._penalty.value(weights) + mean_loss)
 
@@ -454,7 +441,6 @@ class LinearProblem(RowProblem):
     def model(
         self, learned: Arrays, about: dict[str, Any], state: Arrays | None = None
     ) -> LinearModel:
-        """A model of what was learned; it keeps no view of the arrays."""
         weights = learned["weights"].copy()
         given = self.target, self.config.loss_name, self._given.index_base, about
         if self.votes:
@@ -477,7 +463,6 @@ class LinearProblem(RowProblem):
             self._distance  # noqa: B018
 
     def find_rate(self) -> float:
-        """A first rate: the best of some, tried on a few rows."""
         if self.proves:  # it has none, and a sample would take time
             return 1.0
         return self._solver.find_rate(self.sample)
@@ -491,7 +476,6 @@ class LinearProblem(RowProblem):
         writers: int = 1,
         groups: tuple[int, int] | None = None,
     ) -> Task:
-        """What a loop works on: the rows of an order, with scratch of its own."""
         shape = self.heads.shape(self._weighted, groups)
         rows, fetching = self._sets["train"].view, self._fetching(writers)
         return task_of(
@@ -521,9 +505,8 @@ class LinearProblem(RowProblem):
     @cached_property
     def _distance(self) -> int:
         """How many non-zeros ahead rows are fetched, on this machine."""
-        if (
-            self.heads.width > 1
-        ):  # the rows are the least of it; and what is measured is kept for all
+        # Of several heads the rows are the least of it; and what is measured is kept for all
+        if self.heads.width > 1:
             return fetching.DISTANCES[0]
         rows, weights = self._sets["train"].view, np.zeros(self.size, np.float32)
         bias = np.zeros(self.width, np.float32)
@@ -550,15 +533,12 @@ class LinearProblem(RowProblem):
         return fetching.distance(self._given.nbytes, seconds_with)
 
     def steady_steps(self, done: int, eta0: float) -> int:
-        """Steps in which the schedule changes little."""
         return self._solver.steady_steps(done, eta0)
 
     def add_snapshot(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
-        """Adds the weights, or those of some heads, made whole, to a sum; the first begins it."""
         self._outcome.add(shared, late, first, scale)
 
     def parts(self, data: str) -> int:
-        """In how many parts rows are evaluated."""
         return -(-len(self._sets[data]) // self.chunk)
 
     def evaluate(self, shared: Arrays, data: str, part: int) -> Doubles:

@@ -62,12 +62,12 @@ def _count(weight: float) -> float:
 
 def rmse(scores: Floats, targets: Floats, weights: Floats, loss: str) -> float:
     """The root of the mean squared error."""
-    return float(np.sqrt(np.average((_expected(scores, loss) - targets) ** 2, weights=weights)))
+    return float(np.sqrt(np.average((expected(scores, loss) - targets) ** 2, weights=weights)))
 
 
 def mae(scores: Floats, targets: Floats, weights: Floats, loss: str) -> float:
     """The mean absolute error."""
-    return float(np.average(np.abs(_expected(scores, loss) - targets), weights=weights))
+    return float(np.average(np.abs(expected(scores, loss) - targets), weights=weights))
 
 
 def r2(scores: Floats, targets: Floats, weights: Floats, loss: str) -> float | None:
@@ -76,7 +76,7 @@ def r2(scores: Floats, targets: Floats, weights: Floats, loss: str) -> float | N
     variance = np.average((targets - mean) ** 2, weights=weights)
     if variance == 0:
         return None
-    error = np.average((_expected(scores, loss) - targets) ** 2, weights=weights)
+    error = np.average((expected(scores, loss) - targets) ** 2, weights=weights)
     return float(1 - error / variance)
 
 
@@ -89,7 +89,8 @@ def deviance(scores: Floats, targets: Floats, weights: Floats, loss: str) -> flo
     return float(2 * np.average(logs - targets + np.exp(scores), weights=weights))
 
 
-def _expected(scores: Floats, loss: str) -> Floats:
+def expected(scores: npt.NDArray[Any], loss: str) -> npt.NDArray[Any]:
+    """The expected values of the targets."""
     mean = LOSSES[loss].mean
     return scores if mean is None else np.asarray(mean(scores))
 

@@ -103,7 +103,7 @@ NEEDS = (
         "solver",
         _given("solver"),
         lambda config: not config.proves or config.is_coordinate or config.l1 == 0,
-        "an l1 of 0 to be other than sgd or coordinate",
+        "an l1 of 0 to be dual, newton or cg",
     ),
     Need(
         "solver",
@@ -131,14 +131,19 @@ NEEDS = (
         "to be auto with the solvers newton, cg and coordinate, which make whole passes",
     ),
     *(
-        Need(option, _given(option), _only_sgd, "the solver sgd; others have no learning rate")
+        Need(
+            option,
+            _given(option),
+            _only_sgd,
+            "the solver sgd; others have no learning rate",
+        )
         for option in ("schedule", "eta0", "beta")
     ),
     Need(
         "average",
         lambda config: not config.average,
         _only_sgd,
-        "to be left out with solvers other than sgd",
+        "to be left out with the solvers dual, newton, cg and coordinate",
     ),
     Need(
         "target",

@@ -29,19 +29,20 @@ from hogwild.learn.proof import NOTHING
 from hogwild.learn.sets import Set
 from hogwild.parallel.memory import Arrays
 
-ENOUGH = 0.01  # share of the squared residual that conjugate gradients leave, in M^-1
+ENOUGH = 0.04  # share of the squared residual that conjugate gradients leave, in M^-1
 MOST_PRODUCTS = 60
 # Of the squared loss, whose step need not be repeated
 EXACT, MOST_PRODUCTS_EXACT = 1e-20, 10_000
 # Where a gap within so many times the wanted one is ahead, conjugate gradients go on to the end
 NEAR, SURE = 30.0, 0.5
-# Without a penalty: products whose gains, together, must be small beside what is wanted
-LATELY = 10
+# Without a penalty: products whose gains, together, must be a small share of what is wanted
+LATELY, SLOW = 10, 0.01
 # Of a step that is tried: what the objective must gain, and how much of its slope may be left
-GAIN, LEFT = 1e-4, 0.5
+GAIN, LEFT = 1e-4, 0.1
 TRIES = 60
 SHORTEST, LONGEST = 0.1, 0.9  # of the way between a step that is too short and one too long
 ROUNDING = 1e-14  # share of the objective: less than that is no progress
+PATIENCE = 2  # steps of no use: the second is found by as many products as may be of use
 PROGRESS = 0.9  # share of the gap before: one that is larger is no progress
 RESIDUAL = 2.0  # times the intercept: how much larger that of the optimum may be
 
@@ -68,12 +69,12 @@ class NewtonProof(Iterated):
         self._objective, self.bound = math.inf, -math.inf
         self._slope: Slope | None = None
         self._gained = math.inf  # by the last step, as conjugate gradients expected it
-        self._is_done = False  # where no step makes the objective smaller any more
+        self._idle = 0  # steps in a row that were of no use
 
     def use(self, threads: int) -> None:
         self._passes.threads = threads
 
-    def kernels(self) -> list[Kernel]:
+    def kernels(self, alone: bool) -> list[Kernel]:
         return [*self._passes.kernels(), inner, advance, turn]
 
     def begin(self, shared: Arrays, start: Arrays, at_zero: float) -> None:
@@ -108,6 +109,10 @@ class NewtonProof(Iterated):
 
     def _look_first(self, passed: Passed) -> bool:
         self._scores = np.zeros(self._rows)
+        if self._intercept:
+            # Where targets are far from 0, a gap is not small because the intercept made it so
+            self._balance()
+            self._scale = min(self._scale, self._loss_at(self._scores, self._bias))
         if self._weights.any():
             self._scores = self._passes.scores(self._weights)
             passed()
@@ -187,13 +192,14 @@ class NewtonProof(Iterated):
         wanted = 0.0 if target is not None else self._config.tol * self._size_at(now.gain)
         is_small = now.size <= (EXACT if self._is_quadratic else ENOUGH)
         if self._l2 == 0.0:
-            slow = sum(gains[-LATELY:]) <= ENOUGH * wanted and len(gains) >= LATELY
-            return is_small or (self._is_quadratic and slow)
+            least = SLOW * wanted if self._is_quadratic else SLOW * max(wanted, now.gain)
+            slow = sum(gains[-LATELY:]) <= least and len(gains) >= LATELY
+            return slow or now.size <= EXACT
         # What would be proved after the step, if the Hessian did not change
         gap = 0.5 * now.square / self._l2
         if gap <= SURE * wanted:
             return True
-        return is_small and (self._is_quadratic or gap > NEAR * wanted)
+        return is_small and (self._is_quadratic or (gap > NEAR * wanted and not self._idle))
 
     def _size_at(self, gain: float) -> float:
         """What a gap will be small beside, when the objective is less by so much."""
@@ -213,7 +219,9 @@ class NewtonProof(Iterated):
         self._bias += step * turn
         self._look()
         stands = self._objective >= before - ROUNDING * abs(before)
-        self._is_done = stands and self._objective - self.bound > PROGRESS * gap
+        least = min(PROGRESS * gap, gap - ROUNDING * abs(before))
+        idle = stands and self._objective - self.bound > least
+        self._idle = self._idle + 1 if idle else 0
 
     def _length(self, found: Solution, turn: float) -> float:
         """How far to go: where the slope along the direction is small, and the objective lower.
@@ -278,12 +286,16 @@ class NewtonProof(Iterated):
             weights = shared["stored"].astype(np.float64)
             scores, bias = self._passes.scores(weights[:-1]), float(weights[-1])
             self._objective = self._objective_at(scores, weights)
-        loss = self._passes.along(scores, scores, 0.0, bias, 0.0, 0.0)[0]
+        loss = self._loss_at(scores, bias)
         return np.array([loss * self._rows, *self._passes.errors(scores, bias)])
 
     def _objective_at(self, scores: Doubles, stored: Doubles) -> float:
-        loss = self._passes.along(scores, scores, 0.0, float(stored[-1]), 0.0, 0.0)[0]
-        return loss + 0.5 * self._l2 * float(inner(stored[:-1], stored[:-1]))
+        return self._loss_at(scores, float(stored[-1])) + 0.5 * self._l2 * float(
+            inner(stored[:-1], stored[:-1])
+        )
+
+    def _loss_at(self, scores: Doubles, bias: float) -> float:
+        return self._passes.along(scores, scores, 0.0, bias, 0.0, 0.0)[0]
 
     @property
     def _is_near(self) -> bool:
@@ -294,7 +306,7 @@ class NewtonProof(Iterated):
 
     @property
     def _stuck(self) -> str | None:
-        return "stuck" if self._is_done else None
+        return "stuck" if self._idle >= PATIENCE else None
 
 
 def _between(short: float, short_slope: float, long: float, long_slope: float) -> float:

@@ -66,6 +66,7 @@ class Passes:
         self._errors = kernels.errors(heads.loss, heads.kind, data.weighted)
         self._spans = _spans(data, columns)
         self.seconds = np.empty(0)
+        self._rooms: dict[int, Doubles] = {}  # memory for the sums of shards, by planes
 
     def kernels(self) -> list[Kernel]:
         """All that will be called."""
@@ -88,7 +89,10 @@ class Passes:
         return Slope(*(sum(some) / self.size for some in zip(*sums, strict=True)), *planes)
 
     def product(self, vector: Doubles, dots: Doubles) -> Doubles:
-        """The Hessian of the mean loss times a vector; one pass. `dots` gets rows * vector."""
+        """The Hessian of the mean loss times a vector, until the next product; one pass.
+
+        `dots` gets the products of the rows with the vector.
+        """
         given = vector, self.seconds, dots
         _, total = self._sums(1, partial(kernels.hessian_product, self._rows), *given)
         total /= self.size
@@ -116,17 +120,21 @@ class Passes:
         return self._data.view
 
     def _sums(self, planes: int, add: Callable[..., T], *given: Any) -> tuple[list[T], Doubles]:
-        """What `add` returns for each shard, and the sum of what it added to zeros."""
+        """What `add` returns for each shard, and the sum of what it added to zeros.
 
-        def added(span: Any) -> tuple[T, Doubles]:
-            out = np.zeros(planes * self._columns)
-            return add(span, *given, out), out
+        The sum may be in memory that the next one takes.
+        """
 
-        parts = self._over_shards(added)
-        total = parts[0][1]
-        for _, more in parts[1:]:
-            total += more
-        return [found for found, _ in parts], total
+        def added(span: Any, out: Doubles) -> T:
+            out.fill(0.0)
+            return add(span, *given, out)
+
+        if planes not in self._rooms:
+            self._rooms[planes] = np.empty((len(self._spans), planes * self._columns))
+        room = self._rooms[planes]
+        tasks = [partial(added, span, out) for span, out in zip(self._spans, room, strict=True)]
+        found = side_by_side(tasks, self.threads)
+        return found, room[0] if len(room) == 1 else room.sum(axis=0)
 
     def _over_shards(self, work: Callable[[Any], T]) -> list[T]:
         """What `work` returns for each shard of the rows."""

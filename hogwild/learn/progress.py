@@ -7,9 +7,8 @@ random order, so the objective also rises by chance: the fewer rows, the more.
 import math
 
 CHANCE = 1e-3  # share of the objective: a rise that may be chance
-UNDONE = (
-    0.25  # share of the gain so far: a larger loss is no chance (0.21 seen on 60,000 good rows)
-)
+# Share of the gain so far: a larger loss is no chance (0.21 seen on 60,000 good rows)
+UNDONE = 0.25
 LEAST = 0.01  # share of the objective at zero weights that a model gains at least
 
 

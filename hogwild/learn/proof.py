@@ -70,13 +70,6 @@ class Proof(Outcome):
     def _stuck(self) -> str | None:
         """The word "stuck" if the gap cannot be made smaller."""
 
-    def _wanted(self) -> float:
-        """A gap that would end the training."""
-        target, tol = self._config.target, self._config.tol
-        if target is not None:
-            return target - self.bound
-        return tol * self._size
-
     @property
     def _size(self) -> float:
         """What a gap is small beside."""

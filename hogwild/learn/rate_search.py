@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable
-from threading import Lock
+from threading import Condition
 
 from hogwild.threads import side_by_side
 
 Tried = dict[float, float]  # what rates came to
+CLEAR = 0.01  # of the objective: what rises by more than this will not fall again
 
 
 def best_rate(
@@ -14,27 +15,45 @@ def best_rate(
 ) -> float:
     """Doubles, else halves, the guess for as long as that lowers the objective (after Bottou).
 
-    One rise is stepped over: on a sample the objective is not smooth. `most` is the largest factor
-    between the guess and the answer. Of several threads, the others try what will be asked for next
-    if the first one's rate is no good: the answer is the same for any number.
+    A small rise is stepped over: on a sample the objective is not smooth. `most` is the largest
+    factor between the guess and the answer. Of several threads, the others try what will be asked
+    for next if the first one's rate is no good: the answer is the same for any number.
     """
     tried: Tried = {}
-    running: Tried = {}  # what others try now, as if it were no good
-    lock = Lock()
+    coming: list[float] = []
+    running: list[float] = []
+    changed = Condition()
 
     def search() -> None:
         while True:
-            with lock:
-                _, missing = _walk(running | tried, guess, most)
-                if missing is None:
+            with changed:
+                # All trials take as long: who is ready first waits, and then knows more
+                changed.wait_for(lambda: coming or not running)
+                if not coming:
+                    coming.extend(_next(tried, guess, most, threads))
+                if not coming:
                     return
-                running[missing] = math.inf
-            found = objective(missing)
-            with lock:
-                tried[missing] = found
+                rate = coming.pop(0)
+                running.append(rate)
+            try:
+                tried[rate] = objective(rate)
+            finally:
+                with changed:
+                    running.remove(rate)
+                    changed.notify_all()
 
     side_by_side(threads * [search], threads)
     return _walk(tried, guess, most)[0]
+
+
+def _next(tried: Tried, guess: float, most: float, count: int) -> list[float]:
+    """The rate that must be tried next, and those that will be asked for if it is no good."""
+    coming: list[float] = []
+    for no_good in count * [math.inf, math.nan]:  # a clear rise, else some rise
+        _, missing = _walk(dict.fromkeys(coming, no_good) | tried, guess, most)
+        if missing is not None and len(coming) < count:
+            coming.append(missing)
+    return coming
 
 
 def _walk(tried: Tried, guess: float, most: float) -> tuple[float, float | None]:
@@ -43,13 +62,14 @@ def _walk(tried: Tried, guess: float, most: float) -> tuple[float, float | None]
         return guess, guess
     start = best = (tried[guess], guess)
     for factor in (2.0, 0.5):
-        rate, rises = guess, 0
-        while rises < 2 and 1 / most < rate / guess < most:
+        rate, rises, clear = guess, 0, False
+        while rises < 2 and not clear and 1 / most < rate / guess < most:
             rate *= factor
             if rate not in tried:
                 return best[1], rate
             found = (tried[rate], rate)
             rises = 0 if found < best else rises + 1
+            clear = found[0] > best[0] + CLEAR * abs(best[0])
             best = min(best, found)
         if best < start:
             break

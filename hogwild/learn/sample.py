@@ -18,11 +18,11 @@ from hogwild.learn.problem import Doubles
 from hogwild.learn.sets import Set
 from hogwild.threads import in_shares, side_by_side
 
-NONZEROS = 1_000_000  # about, in the sample
+NONZEROS = 700_000  # about, in the sample
 COMPARED = 8  # one in so many of all rows, at most, is in the sample that weights are compared on
 LEAST_COMPARED = 1000  # rows, where there are as many
 TRIED = 8000  # rows, at most, to try rates on
-DOUBT = 2.0  # standard errors that a gain on the sample must be to be believed
+DOUBT = 0.5  # standard errors that are taken off a gain on the sample
 FEW_COLUMNS = 1 << 17  # with more, the sample is renumbered to its own columns
 
 

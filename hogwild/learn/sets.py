@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from hogwild.config import Config
 from hogwild.data.folds import held_out
-from hogwild.data.labels import LabelSets
+from hogwild.data.labels import LabelSets, as_written
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError, OptionError
 from hogwild.kernels.views import RowView, Span, view
@@ -108,7 +108,7 @@ def row_weights(by_label: Any, rows: Rows, target: Target) -> npt.NDArray[np.flo
 def _given(wanted: Any, labels: tuple[Any, ...]) -> dict[Any, float]:
     """Weights by label, from a dict or from text such as 1:10,-1:1."""
     if isinstance(wanted, str):
-        by_text = {str(_short(label)): label for label in labels}
+        by_text = {str(as_written(label)): label for label in labels}
         pairs = [pair.rpartition(":") for pair in wanted.split(",")]
         wanted = {by_text.get(label.strip(), label): weight for label, _, weight in pairs}
     found = {}
@@ -118,7 +118,7 @@ def _given(wanted: Any, labels: tuple[Any, ...]) -> dict[Any, float]:
         except (TypeError, ValueError):
             number = float("nan")
         if label not in labels or not 0 <= number < float("inf"):
-            able = ", ".join(f"{_short(known)}:1" for known in labels)
+            able = ", ".join(f"{as_written(known)}:1" for known in labels)
             raise OptionError(
                 f"class_weight: {label}:{weight} is not a label with a weight of 0 or more; "
                 f"write balanced, or such as {able}"
@@ -127,8 +127,3 @@ def _given(wanted: Any, labels: tuple[Any, ...]) -> dict[Any, float]:
     if not any(found.get(label, 1.0) for label in labels):
         raise OptionError("class_weight: the weights of all classes are 0; some class must count")
     return found
-
-
-def _short(label: Any) -> Any:
-    whole = isinstance(label, float) and label.is_integer() and abs(label) < 2**53
-    return int(label) if whole else label

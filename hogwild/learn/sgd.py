@@ -58,13 +58,8 @@ class Sgd(Solver):
     def find_rate(self, sample: Sample) -> float:
         """A first rate; the search starts at one over the mean squared length of a row."""
         square = sample.mean_square
-        return first_rate(
-            sample,
-            self._try_out,
-            power_of_two(1 / square if square else 0.0),
-            sample.threads,
-            heads=self._heads.few(),
-        )
+        guess = power_of_two(1 / square if square else 0.0)
+        return first_rate(sample, self._try_out, guess, self._heads.few())
 
     def _try_out(
         self, rows: RowView, order: npt.NDArray[np.uint32], rate: float, room: Room

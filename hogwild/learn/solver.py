@@ -30,8 +30,8 @@ class Outcome(ABC):
         """The arrays that all workers share."""
 
     @abstractmethod
-    def kernels(self) -> list[Kernel]:
-        """The kernels that will be called."""
+    def kernels(self, alone: bool) -> list[Kernel]:
+        """The kernels that will be called; by one worker `alone`, the loop's own add snapshots."""
 
     @abstractmethod
     def finish(

@@ -14,7 +14,7 @@ from hogwild.errors import DataError
 from hogwild.kernels.targets import WORD
 from hogwild.learn.heads_metrics import CLASSES_METRICS, LABELS_METRICS
 from hogwild.learn.losses import CLASSES, COUNTS, LABELS, LOSSES, NUMBERS, SIGNS
-from hogwild.learn.metrics import CLASS_METRICS, NUMBER_METRICS, Metric
+from hogwild.learn.metrics import CLASS_METRICS, NUMBER_METRICS, Metric, expected
 from hogwild.learn.problem import Shown
 
 Floats = npt.NDArray[np.float64]
@@ -102,8 +102,7 @@ class Classes(Target):
 
     def predicted(self, scores: npt.NDArray[Any], loss: str) -> npt.NDArray[Any]:
         """The label with the highest score."""
-        chosen: npt.NDArray[Any] = np.asarray(self.labels)[scores.argmax(axis=1)]
-        return chosen
+        return np.asarray(np.asarray(self.labels)[scores.argmax(axis=1)])
 
 
 class SeveralLabels(Classes):
@@ -157,8 +156,7 @@ class Numbers(Target):
 
     def predicted(self, scores: npt.NDArray[Any], loss: str) -> npt.NDArray[Any]:
         """The expected value."""
-        mean = LOSSES[loss].mean
-        return scores if mean is None else np.asarray(mean(scores))
+        return expected(scores, loss)
 
 
 class Counts(Numbers):

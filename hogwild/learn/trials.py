@@ -37,7 +37,7 @@ Trial = Callable[[RowView, npt.NDArray[np.uint32], float, Room], Sequence[Floats
 
 
 def first_rate(
-    sample: Sample, trial: Trial, guess: float, threads: int, heads: Heads, on_all: bool = False
+    sample: Sample, trial: Trial, guess: float, heads: Heads, on_all: bool = False
 ) -> float:
     """The best of some rates: learned with on one half of the sample, and judged on the other.
 
@@ -46,9 +46,9 @@ def first_rate(
     """
     # The fewer rows, the less they may say against the guess
     most = max(4.0, sample.size / 32)
-    rooms = [Room(sample.columns) for _ in range(threads)]
+    rooms = [Room(sample.columns) for _ in range(sample.threads)]
     objective = partial(_objective_after, sample, trial, rooms, heads, on_all)
-    return best_rate(objective, guess, most, threads)
+    return best_rate(objective, guess, most, sample.threads)
 
 
 def power_of_two(wanted: float) -> float:

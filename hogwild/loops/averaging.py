@@ -66,16 +66,12 @@ class MixedWorker(RowWorker):
             place = end
             self._scale = float(self._problem.step.scale(task.plan, float(before + place - begin)))
             if self._gap and (place % self._gap == 0 or place == len(self._order)):
-                self._take_snapshot()
+                own = {"stored": self._weights, "tail": self._mine("sums")}
+                self._problem.add_snapshot(own, late=True, first=False, scale=self._scale)
+                self._control.add_snapshots(0, 1)
         self._average()
         self._done = share.done + self._control.steps()
         return total
-
-    def _take_snapshot(self) -> None:
-        """Adds the weights to the sum over this epoch's snapshots."""
-        own = {"stored": self._weights, "tail": self._mine("sums")}
-        self._problem.add_snapshot(own, late=True, first=False, scale=self._scale)
-        self._control.add_snapshots(0, 1)
 
     def _mine(self, name: str) -> Any:
         return self._shared[name].reshape(self._control.workers, -1)[self._rank]

@@ -1,7 +1,6 @@
 """`strata` for rows: workers take parts of the rows that share no column, if the data has any."""
 
 import numpy as np
-import numpy.typing as npt
 
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import Clock, Span, Stored, view
@@ -30,7 +29,6 @@ class ColumnStrataWorker(Worker):
 
     @classmethod
     def kernels(cls, problem: RowProblem) -> list[Kernel]:
-        """What it calls."""
         return [parts_loop(problem.step)]
 
     @classmethod
@@ -57,7 +55,10 @@ class ColumnStrataWorker(Worker):
 
     def _learn_one(self, share: Share, mine: int) -> float:
         problem = self._problem
-        order = self._order(share.epoch, mine)
+        rows = self._separate[mine]
+        order = np.empty(len(rows), np.uint32)
+        seed = seed_of(problem.seed, share.epoch, mine)
+        problem.shuffle(order, 0, seed, self._shared["row_state"])
         place = first = int(len(order) * share.begin)
         stop = int(len(order) * share.end)
         weights = self._shared["stored"]
@@ -65,7 +66,7 @@ class ColumnStrataWorker(Worker):
         intercept[:] = weights[-problem.width :]
         # Not among the weights, where other parts would write it, too
         stored = view(Stored, weights, weights, intercept, intercept, self._shared["row_state"])
-        task = problem.task(order, share)
+        task = problem.task(rows[order], share)
         total = 0.0
         while place < stop and self._control.goes_on():
             end = min(place + problem.chunk, stop)
@@ -75,10 +76,3 @@ class ColumnStrataWorker(Worker):
             self._control.count(self._rank, self._done)
             place = end
         return total
-
-    def _order(self, epoch: int, mine: int) -> npt.NDArray[np.uint32]:
-        rows = self._separate[mine]
-        order = np.empty(len(rows), np.uint32)
-        seed = seed_of(self._problem.seed, epoch, mine)
-        self._problem.shuffle(order, 0, seed, self._shared["row_state"])
-        return rows[order]

@@ -47,7 +47,7 @@ from hogwild.threads import share_of
 TIERS = (512, 4_096, 32_768)  # the most frequent columns, by how often they are exchanged
 LEAST_RARE = 4  # times as many columns as in a tier, for it to be one
 NEAR = 0.4  # how far a slope may be changed by what others do not see yet
-AFFORDED = 0.02  # of the time: what the exchanges of a tier may take in the long run
+AFFORDED = 0.006  # of the time: what the exchanges of a tier may take in the long run
 LISTED, IN_ORDER = 2.5, 0.7  # non-zeros that take as long as exchanging a column
 AT_LEAST = 100.0  # non-zeros that take as long as any exchange
 FEWEST_TIMES = 16  # an epoch that all columns are exchanged, whatever it takes

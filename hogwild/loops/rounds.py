@@ -47,9 +47,9 @@ from hogwild.threads import share_of
 
 SHARDS = 8
 SNAPSHOTS = 16  # of an epoch, at most: at each of them all columns are merged
-NEAR = 0.75  # how far a slope may be changed by what others do not see yet
+NEAR = 1.0  # how far a slope may be changed by what others do not see yet
 AFFORDED = 0.06  # of the time: what merging a tier may take; the copies are many, so often
-TOO_FAR = 2.0  # times as far: then the shards together would overshoot, and again on the way back
+TOO_FAR = 1.5  # times as far: then the shards together would overshoot, and again on the way back
 START = 0  # the phase at whose end workers wait for each other
 # Places in the state: rows done per shard, rows of this round, the stage, barriers passed, the half
 # of the lists that is written, the number of frequent columns that this round merges, whether it

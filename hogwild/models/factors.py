@@ -222,13 +222,7 @@ class FactorModel:
 
     def save(self, path: PathLike) -> None:
         """Writes the model to one file; `hogwild.load_model` reads it back bit for bit."""
-        about = {
-            "kind": self.kind,
-            "rank": self.rank,
-            "mean": self.mean,
-            "loss": self.loss,
-            "about": self.about,
-        }
+        about = {name: getattr(self, name) for name in ("kind", "rank", "mean", "loss", "about")}
         arrays: model_file.Arrays = {name: getattr(self, name).ravel() for name in ARRAYS}
         arrays |= self.user_ids.arrays("user_ids.") | self.item_ids.arrays("item_ids.")
         model_file.write(path, about, arrays)
@@ -340,7 +334,6 @@ class FactorModel:
         return scores
 
     def _checked_values(self, values: Any, count: int, name: str = "the ratings") -> Floats:
-        """Values as the loss takes them."""
         array = np.asarray(values)
         if array.ndim != 1 or array.dtype.kind not in "fiub" or len(array) != count:
             raise DataError(

@@ -122,9 +122,8 @@ def _logistic(values: Doubles, width: float, scores: Doubles) -> tuple[Doubles, 
 
 
 def _divergence(values: Doubles, width: float, scores: Doubles) -> tuple[Doubles, Doubles]:
-    least = np.where(
-        values > 0, FAINTEST * values, 1.0
-    )  # for 0, the divergence is the score itself
+    # For 0, the divergence is the score itself
+    least = np.where(values > 0, FAINTEST * values, 1.0)
     clipped = np.maximum(scores, least)
     slopes = 1 - values / clipped
     return clipped - values * np.log(clipped) + slopes * (scores - clipped), slopes

@@ -73,7 +73,6 @@ class HeadsModel(LinearModel):
         return found
 
     def _arrays(self) -> model_file.Arrays:
-        """The arrays of a model file."""
         flat = np.ascontiguousarray(self.weights.T).reshape(-1)
         return {"weights": flat, "intercepts": np.ascontiguousarray(self.intercept)}
 

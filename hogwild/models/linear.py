@@ -97,10 +97,8 @@ class LinearModel:
         """The score of each row: positive for the second label. X as for `hogwild.Rows`."""
         rows = self._fitting(X)
         out = np.empty(len(rows), np.float32)
-        kernels.scores(
-            *(rows.begins, rows.ends, rows.indices, rows.values),
-            *(self.weights, np.float32(self.intercept), out),
-        )
+        arrays = rows.begins, rows.ends, rows.indices, rows.values
+        kernels.scores(*arrays, self.weights, np.float32(self.intercept), out)
         return out
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -137,20 +135,15 @@ class LinearModel:
         scores = self.decision_function(rows)
         known = rows.narrowed(self.columns) if rows.columns > self.columns else rows
         data = Set.of(known, self.target, factors)
-        loss, penalty = self._losses(data)
-        mean = loss / data.weight
-        objective = penalty + mean
+        heads, stored, span = self._heads, self._stored, view(Span, 0, len(data))
+        losses = heads.evaluate(data.view, data.weighted, span, stored, self.parameter)
+        mean = float(losses[0]) / data.weight
+        objective = self.penalty.value(stored[: -heads.width]) + mean
         counted = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
         scores = scores if self.target.heads > 1 else scores.astype(np.float64)
         given = scores, self.target.known(rows), counted.astype(np.float64), self.loss
         found = {name: metric(*given) for name, metric in self.target.metrics.items()}
         return {"rows": len(rows), "objective": objective, "loss": mean, **found}
-
-    def _losses(self, data: Set) -> tuple[float, float]:
-        """The sum of the losses of rows, and the penalty."""
-        heads, stored, span = self._heads, self._stored, view(Span, 0, len(data))
-        found = heads.evaluate(data.view, data.weighted, span, stored, self.parameter)
-        return float(found[0]), self.penalty.value(stored[: -heads.width])
 
     def _arrays(self) -> model_file.Arrays:
         """The arrays of a model file."""
@@ -163,14 +156,10 @@ class LinearModel:
         """Writes the model to one file; `hogwild.load_model` reads it back bit for bit."""
         arrays = self._arrays()
         sparse = "indices" in arrays
-        about = {
-            "kind": self.kind,
-            "intercept": None if "intercepts" in arrays else self.intercept,
-            "loss": self.loss,
-            "parameter": self.parameter,
-            "index_base": self.index_base,
-            "about": self.about,
-        } | self.target.about()
+        names = "kind", "intercept", "loss", "parameter", "index_base", "about"
+        about = {name: getattr(self, name) for name in names} | self.target.about()
+        if "intercepts" in arrays:
+            about["intercept"] = None
         if sparse:
             about["columns"] = len(self.weights)
         model_file.write(path, about, arrays, version=2 if sparse else 1)

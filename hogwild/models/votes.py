@@ -64,7 +64,6 @@ class VoteModel(LinearModel):
         return super().measured(rows, factors) | {"log_loss": None}
 
     def _arrays(self) -> model_file.Arrays:
-        """What a model file holds of the members."""
         return {"members": self.members[:, :-1].ravel(), "intercepts": self.members[:, -1].copy()}
 
     @staticmethod

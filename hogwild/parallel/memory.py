@@ -25,11 +25,8 @@ Wanted = dict[str, tuple[int, Any]]  # length and type, by name
 
 def shared_arrays(wanted: Wanted) -> Arrays:
     """Zeroed arrays in memory that workers share which are forked later."""
-    arena = Arena()
-    try:
+    with contextlib.closing(Arena()) as arena:
         return arena.arrays(wanted)
-    finally:
-        arena.close()
 
 
 def private_arrays(wanted: Wanted) -> Arrays:

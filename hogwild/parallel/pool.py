@@ -121,7 +121,8 @@ class Hired:
     def begin(self, wanted: Wanted, packed: bytes, data: Data, unzeroed: tuple[str, ...]) -> None:
         """Puts a job before the workers. If that fails, they are ended."""
         missing = self._missing(data)
-        wanted = wanted | _places(missing)
+        copies = {_place(found): (len(array), array.dtype) for found, array in missing.items()}
+        wanted = wanted | copies
         try:
             self.shared = self._arena.arrays(wanted, unzeroed)
             for found, array in missing.items():
@@ -245,11 +246,6 @@ def _packed(thing: Any) -> tuple[bytes, Data]:
     packer = _Packer(file)
     packer.dump(thing)
     return file.getvalue(), packer.data
-
-
-def _places(data: Data) -> Wanted:
-    """Room in shared memory for copies of these arrays."""
-    return {_place(found): (len(array), array.dtype) for found, array in data.items()}
 
 
 def _place(found: bytes) -> str:

@@ -82,7 +82,9 @@ def set_of(X, y, weights=None):
 
 def descent_of(X, y, loss, l1, l2=0.0, intercept=True, weights=None):
     heads = heads_of(loss, NUMBERS if loss == "squared" else SIGNS, 1)
-    return Descent(heads, set_of(X, y, weights), X.shape[1], (l1, l2), intercept)
+    found = Descent(heads, set_of(X, y, weights), X.shape[1], (l1, l2), intercept)
+    found.start(np.zeros(X.shape[1] + 1))
+    return found
 
 
 def dense(found, rows):
@@ -328,7 +330,7 @@ def test_data_that_cannot_be_copied_is_refused(monkeypatch):
         ({"l1": 0.0}, "an l1 above 0"),
         ({"strategy": "combine"}, "to be auto with the solvers newton, cg and coordinate"),
         ({"eta0": 0.1}, "others have no learning rate"),
-        ({"average": False}, "to be left out with solvers other than sgd"),
+        ({"average": False}, "to be left out with the solvers"),
     ],
 )
 def test_what_it_cannot_do_is_refused(options, told):

@@ -258,6 +258,19 @@ def test_training_goes_on_from_what_others_came_to():
     assert again.trace[-1]["rows"] <= 3 * len(y)
 
 
+def test_targets_far_from_zero_are_no_reason_to_end_early():
+    X, y, _ = draw("squared")
+    found = train(X, 300 * y + 1e4, "squared", l2=1e-3, tol=1e-5)
+    assert found.reason == "converged"
+    best = best_of(X, 300 * y, "squared", 1e-3, True)[0]
+    assert objective_of(found.model, X, 300 * y + 1e4, 1e-3) == pytest.approx(best, rel=2e-5)
+
+
+def objective_of(model, X, y, l2):
+    scores = X @ model.weights.astype(float) + model.intercept
+    return np.mean((scores - y) ** 2) / 2 + l2 / 2 * np.sum(model.weights.astype(float) ** 2)
+
+
 def test_labels_of_one_class_and_rows_of_nothing_do_no_harm():
     X = np.zeros((20, 3))
     X[::2, 0] = 1
@@ -299,8 +312,8 @@ def test_an_interrupted_iteration_leaves_better_weights_than_before():
         ({"loss": "hinge"}, "a loss with a second derivative"),
         ({"l1": 1e-3}, "an l1 of 0"),
         ({"strategy": "combine"}, "to be auto with the solvers newton, cg"),
-        ({"eta0": 0.1}, "others have no learning rate"),
-        ({"average": False}, "to be left out with solvers other than sgd"),
+        ({"eta0": 0.1}, "have no learning rate"),
+        ({"average": False}, "to be left out with the solvers"),
         ({"solver": "cg"}, "the loss squared to be cg"),
     ],
 )
