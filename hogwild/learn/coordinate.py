@@ -43,6 +43,8 @@ T = TypeVar("T")
 # How near its minimum a model is left: this share of the distance at which it began, less where
 # distances shrink faster, and no less than this share of what ends the training
 NEAR, NEAREST, SAFE = 0.3, 1e-3, 0.3
+# Nearer from then on, where a single pass seemed enough but distances stayed above this share
+NEARER, SLOW = 0.25, 0.5
 PASSES, PRODUCTS = 30, 60  # for a model, at most
 # Conjugate gradients: where so many more passes seem to be needed, and in the last one at most such
 # a share of the weights changed its sign. They end at this share of the distance if any did
@@ -50,7 +52,10 @@ FAR, FEW, ROUGHLY = 20, 0.05, 0.3
 SHORTER = 1.0, 0.5, 0.25  # shares of their way that are tried
 # With at most so many columns the Hessian may be made: it takes as long as so many passes for each
 # value that a row has in them (measured: 0.3 to 0.6)
-MOST_DENSE, DENSE, DENSE_PASSES = 500, 0.4, 2000
+MOST_DENSE, DENSE = 1000, 0.4
+# Descent on it, between two solutions for the weights that are not 0: passes, additions, rounds
+DENSE_PASSES, DENSE_WORK, DENSE_ROUNDS = 1000, 50_000_000, 20
+RIDGE = 1e-11  # beside a diagonal of ones
 FLAT = 1e-10  # of the curvature along the axes: less than that is none
 MAYBE = 0.95  # share of l1: columns with larger derivatives may get a weight in an epoch
 SUFFICIENT, HALVINGS = 0.01, 40  # of a step: the share of the promised decrease that is enough
@@ -233,6 +238,7 @@ class Descent:
         self.weights[:] = weights
         self._distances = math.inf, math.inf  # of the last two looks
         self._seed = 0
+        self._near, self._single = NEAR, False  # whether one pass over the model seemed enough
         self._dense = False  # whether the Hessian was made
         self._scores[:] = self._products(self.weights)
         self._make_model()
@@ -353,13 +359,16 @@ class Descent:
         """How near its minimum the model is worth to be solved."""
         before, now = self._distances
         faster = now / before if math.isfinite(before) else NEAR
-        return min(NEAR, max(NEAREST, SAFE * enough, faster))
+        if self._single and now > SLOW * before:
+            self._near *= NEARER
+        self._single = False
+        return min(self._near, max(NEAREST, SAFE * enough, faster))
 
     def _solve(self, chosen: Numbers, new: Doubles, wanted: float, passed: Passed) -> None:
         """Moves weights until their distances from the minimum of the model are small."""
         self._curves[chosen] = kernels.NOT_KNOWN
         active, limit, before = len(chosen), math.inf, math.inf
-        for _ in range(PASSES):
+        for number in range(PASSES):
             self._seed += 1
             given = chosen, active, limit, np.uint64(self._seed), new, self._curves
             visited = self._share_of(chosen[:active])
@@ -368,17 +377,20 @@ class Descent:
                 return
             if distance <= wanted:
                 if active == len(chosen):
+                    self._single = number == 0
                     return
                 active, limit, before = len(chosen), math.inf, math.inf
                 continue
             active, limit = left, largest or math.inf
             ahead = _passes_ahead(before, distance, wanted)
-            cost = self._cost_of_hessian(chosen)
+            few = chosen if len(chosen) <= MOST_DENSE else chosen[:active]
+            cost = self._cost_of_hessian(few)
             if ahead > cost or (self._dense and cost < math.inf):
                 self._dense = True
-                self._solve_densely(chosen, new, min(wanted, NEAREST * distance), passed)
-                return
-            if changed <= FEW * left and ahead > FAR:
+                self._solve_densely(few, new, min(wanted, NEAREST * distance), passed)
+                if len(few) == len(chosen):
+                    return
+            elif changed <= FEW * left and ahead > FAR:
                 near = max(0.5 * wanted / distance, ROUGHLY if changed else 0.0)
                 self._solve_smooth(chosen[:active], new, near, passed)
             before = distance
@@ -397,12 +409,26 @@ class Descent:
     def _solve_densely(self, chosen: Numbers, new: Doubles, wanted: float, passed: Passed) -> None:
         """Coordinate descent on the Hessian of the model, where a pass takes next to no time."""
         penalized = chosen != self._model.free
-        slopes = np.empty(len(chosen))
+        slopes, start = np.empty(len(chosen)), new[chosen]
         kernels.products_of(self._columns, chosen, self._model.slopes, slopes)
-        weights, penalties = new[chosen], (self._l1 * penalized, self._l2 * penalized)
-        given = *penalties, 0.5 * wanted, DENSE_PASSES, slopes, weights
-        kernels.descend_densely(self._hessian(chosen).ravel(), *given)
+        hessian, weights = self._hessian(chosen), new[chosen]
+        l1, l2 = self._l1 * penalized, self._l2 * penalized
+        most = max(1, min(DENSE_PASSES, DENSE_WORK // len(chosen) ** 2))
+        for _ in range(DENSE_ROUNDS):
+            given = l1, l2, 0.5 * wanted, most, slopes, weights
+            if kernels.descend_densely(hessian.ravel(), *given) <= wanted:
+                break
+            free = np.flatnonzero((weights != 0.0) | ~penalized)
+            pull = slopes[free] + l1[free] * np.sign(weights[free]) + l2[free] * weights[free]
+            change = solve(hessian[np.ix_(free, free)] + np.diag(l2[free]), -pull)
+            share = min(1.0, first_zero(weights[free] * penalized[free], change))
+            there = weights[free] + share * change
+            there[(there * weights[free] <= 0.0) & penalized[free]] = 0.0
+            slopes += hessian[:, free] @ (there - weights[free])
+            weights[free] = there
         new[chosen] = weights
+        self._move(chosen, weights - start)
+        self._model.slopes[:] += self._bends * self._moves
         passed(self._cost_of_hessian(chosen) * self._share_of(chosen))
 
     def _hessian(self, chosen: Numbers) -> Doubles:
@@ -517,6 +543,14 @@ def _passes_ahead(before: float, now: float, wanted: float) -> float:
     if not math.isfinite(before):
         return 0.0
     return math.log(now / wanted) / math.log(before / now) if now < before else math.inf
+
+
+def solve(matrix: Doubles, right: Doubles) -> Doubles:
+    """The solution of a symmetric system, in which rows may depend on each other."""
+    scale = 1.0 / np.sqrt(np.diag(matrix) + kernels.LEAST)
+    scaled = matrix * scale[:, None] * scale + RIDGE * np.eye(len(matrix))
+    found: Doubles = scale * np.linalg.solve(scaled, scale * right)
+    return found
 
 
 def first_zero(start: Doubles, change: Doubles) -> float:
