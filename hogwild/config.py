@@ -35,7 +35,8 @@ TASKS = {
     "regression": Task("squared", "linear", ("numbers", "counts")),
     "mf": Task("squared", "factors", ()),
 }
-SGD, DUAL, NEWTON, CG, CLOSED = SOLVERS = ("sgd", "dual", "newton", "cg", "closed")  # besides AUTO
+SOLVERS = ("sgd", "dual", "newton", "cg", "closed", "coordinate")  # besides AUTO
+SGD, DUAL, NEWTON, CG, CLOSED, COORDINATE = SOLVERS
 EPOCHS = 20
 ADAPTIVE = "adaptive"  # the schedule with a rate for each weight, or for each row of factors
 DEFAULTS: dict[str, dict[str, Any]] = {
@@ -44,6 +45,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 }
 # Of linear models whose solver has no learning rate
 DEFAULTS_PROVED: dict[str, Any] = {"l2": 1e-4}
+DEFAULTS_COORDINATE: dict[str, Any] = {"l2": 0.0}
 # Of linear models with an L1 penalty
 DEFAULTS_L1: dict[str, Any] = {"l2": 0.0, "schedule": ADAPTIVE}
 # Of perceptrons: from zero weights and without a penalty, the rate changes no prediction
@@ -229,8 +231,9 @@ class Config:
         "sgd: stochastic gradient descent. Others need no learning rate, and prove how near the "
         "optimum they are: dual (dual coordinate ascent), newton (Newton's method, for losses with "
         "a second derivative), cg (conjugate gradients, for the squared loss), closed (the normal "
-        "equations, for the squared loss and few columns). auto: what suits the loss and the data; "
-        "sgd where an option of it is given",
+        "equations, for the squared loss and few columns), coordinate (coordinate descent on "
+        "columns, with --l1; it copies the data). auto: what suits the loss and the data, and sgd "
+        "where an option of it is given",
         family="linear",
         choices=always(AUTO, *SOLVERS),
     )
@@ -271,7 +274,7 @@ class Config:
         if self.is_perceptron:
             defaults = DEFAULTS_PERCEPTRON
         if self.proves:
-            defaults = DEFAULTS_PROVED
+            defaults = DEFAULTS_COORDINATE if self.is_coordinate else DEFAULTS_PROVED
         elif self.epochs is None:
             object.__setattr__(self, "epochs", EPOCHS)
         for name, value in defaults.items():
@@ -384,6 +387,11 @@ class Config:
         return self.family == "linear" and self.choice[0] == DUAL
 
     @property
+    def is_coordinate(self) -> bool:
+        """Whether a linear model is learned by coordinate descent on columns."""
+        return self.family == "linear" and self.choice[0] == COORDINATE
+
+    @property
     def is_newton(self) -> bool:
         """Whether a linear model is learned by Newton's method, on whole passes."""
         return self.family == "linear" and self.choice[0] in (NEWTON, CG, CLOSED)
@@ -391,7 +399,12 @@ class Config:
     @property
     def proves(self) -> bool:
         """Whether the solver proves how near the optimum it is, and has no learning rate."""
-        return self.is_dual or self.is_newton
+        return self.is_dual or self.makes_passes
+
+    @property
+    def makes_passes(self) -> bool:
+        """Whether the solver of a linear model works on all of the data at a time."""
+        return self.is_newton or self.is_coordinate
 
     @property
     def is_perceptron(self) -> bool:

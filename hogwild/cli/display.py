@@ -18,6 +18,7 @@ METHODS = {
     "newton": "Newton's method",
     "cg": "conjugate gradients",
     "closed": "normal equations",
+    "coordinate": "coordinate descent on columns",
 }
 BAR = 24
 CELL, CELL_OF_FOLDS = 12, 22  # characters, of a number in the table of a search

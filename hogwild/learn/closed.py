@@ -10,8 +10,8 @@ from hogwild.errors import OptionError
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.passes import add_products
 from hogwild.learn.conjugate import Solution
-from hogwild.learn.newton import Newton, NewtonProof, Passed
-from hogwild.learn.problem import Doubles
+from hogwild.learn.newton import Newton, NewtonProof
+from hogwild.learn.problem import Doubles, Passed
 from hogwild.learn.sets import Set
 
 MOST = 1e11  # operations, about a minute

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.config import ADAPTIVE, CG, CLOSED, DUAL, NEWTON, SGD, VOTE, Config
+from hogwild.config import ADAPTIVE, CG, CLOSED, COORDINATE, DUAL, NEWTON, SGD, VOTE, Config
 from hogwild.data.rows import Labels, Rows
 from hogwild.data.statistics import largest_columns
 from hogwild.errors import DataError, OptionError
@@ -26,17 +26,20 @@ from hogwild.kernels.rows import gather_rows, renumber
 from hogwild.kernels.views import Clock, Fetching, Span, Stored, Task, task_of, view
 from hogwild.learn import column_sizes, fetching, progress
 from hogwild.learn.closed import Closed, operations
+from hogwild.learn.coordinate import CoordinateDescent
 from hogwild.learn.dual import DualAscent
 from hogwild.learn.ftrl import Ftrl
 from hogwild.learn.heads import heads_of, zeros_on_a_line
+from hogwild.learn.iterated import Iterated
 from hogwild.learn.losses import LOSSES, SIGNS
-from hogwild.learn.newton import Newton, NewtonProof
+from hogwild.learn.newton import Newton
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.problem import (
     Arrays,
     Doubles,
     Followed,
     Now,
+    Passed,
     Proved,
     RowProblem,
     Share,
@@ -76,6 +79,7 @@ SOLVERS: dict[str, type[Solver]] = {
     NEWTON: Newton,
     CG: Newton,
     CLOSED: Closed,
+    COORDINATE: CoordinateDescent,
     ADAPTIVE: Ftrl,
 }
 TINY = 1e-12  # a rate, where a loop is only timed
@@ -186,7 +190,7 @@ class LinearProblem(RowProblem):
 
     def _refuse_heads(self) -> None:
         """Refuses several heads where a solver knows one."""
-        able = not self._solver.step.width and not self.config.is_newton
+        able = not self._solver.step.width and not self.config.makes_passes
         if able or not self.heads.several:
             return
         options = {"l1": self.config.zeroes, "solver": self.config.proves, "schedule": True}
@@ -252,6 +256,13 @@ class LinearProblem(RowProblem):
 
     def check_memory(self, shared: int, own: int, available: int) -> None:
         """Refuses to begin where the weights of all heads, with all copies, do not fit."""
+        copied = self._outcome.copied
+        if copied > available:
+            raise DataError(
+                f"{self.name}: the solver {self.config.solver} copies the data into "
+                f"{copied / 1e9:,.2f} GB, and {available / 1e9:,.2f} GB of memory are available. "
+                "Take the solver sgd"
+            )
         needed = 2 * shared + own  # what is kept and returned takes as much again
         if self.heads.width > 1 and needed > available:
             weights, count = 4 * self.size / 1e9, self.heads.count
@@ -296,9 +307,10 @@ class LinearProblem(RowProblem):
         for name in self.shared():
             shared[name][:] = 0
         state = _given_state(start) if start else {}
-        if state and ("weights" in state) != ("weights" in self._outcome.kept):
+        has, needs = ("weights" in names for names in (state, self._outcome.kept))
+        if state and ((needs and not has) or (has and not self.config.zeroes)):
             raise OptionError("l1: what to go on from has another kind of penalty; both or none")
-        self._start = self._outcome.suits(state)
+        self._start = self._outcome.suits(state) if state else {}
         for name in self._outcome.kept:
             array = self._start.get(name, shared[name])
             if len(array) != len(shared[name]):
@@ -343,9 +355,9 @@ class LinearProblem(RowProblem):
         self._proof.use(self.threads)
         return self._proof.follow(shared, excess, steps, alone)
 
-    def iterate(self, shared: Arrays, passed: Callable[[], bool]) -> float:
+    def iterate(self, shared: Arrays, passed: Passed) -> float:
         """Makes a step of a method of whole passes; the mean loss before it."""
-        assert isinstance(self._outcome, NewtonProof)
+        assert isinstance(self._outcome, Iterated)
         self._outcome.use(self.threads)
         return self._outcome.iterate(shared, passed)
 
@@ -479,7 +491,7 @@ class LinearProblem(RowProblem):
     def prepare(self) -> None:
         """Compiles what training will call, and finds how far ahead rows are fetched."""
         super().prepare()
-        if not self.config.is_newton:
+        if not self.config.makes_passes:
             self._distance  # noqa: B018
 
     def find_rate(self) -> float:

@@ -15,6 +15,7 @@ from hogwild.loops.strategies import AUTO, STRATEGIES
 if TYPE_CHECKING:
     from hogwild.config import Config
 
+ON_COLUMNS = "squared", "squared_hinge", "logistic"  # losses of the solver coordinate
 Test = Callable[["Config"], bool]
 
 
@@ -56,6 +57,11 @@ def _dual(met: Test) -> Test:
 def _newton(met: Test) -> Test:
     """The same with the solvers newton and cg."""
     return lambda config: not config.is_newton or met(config)
+
+
+def _coordinate(met: Test) -> Test:
+    """The same with the solver coordinate."""
+    return lambda config: not config.is_coordinate or met(config)
 
 
 def _only_sgd(config: "Config") -> bool:
@@ -114,8 +120,20 @@ NEEDS = (
     Need(
         "solver",
         _given("solver"),
-        lambda config: not config.proves or config.l1 == 0,
-        "an l1 of 0 to be dual or another than sgd",
+        lambda config: not config.proves or config.is_coordinate or config.l1 == 0,
+        "an l1 of 0 to be another than sgd or coordinate",
+    ),
+    Need(
+        "solver",
+        _given("solver"),
+        _coordinate(lambda config: config.l1 > 0),
+        "an l1 above 0 to be coordinate",
+    ),
+    Need(
+        "solver",
+        _given("solver"),
+        _coordinate(lambda config: config.loss_name in ON_COLUMNS),
+        f"the loss {', '.join(ON_COLUMNS[:-1])} or {ON_COLUMNS[-1]} to be coordinate",
     ),
     Need(
         "strategy",
@@ -127,15 +145,15 @@ NEEDS = (
     Need(
         "strategy",
         _given("strategy"),
-        _newton(lambda config: config.strategy == AUTO),
-        "to be auto with the solvers newton, cg and closed, which make whole passes",
+        lambda config: not config.makes_passes or config.strategy == AUTO,
+        "to be auto with the solvers newton, cg, closed and coordinate, which make whole passes",
     ),
     *(
         Need(
             option,
             _given(option),
             _only_sgd,
-            "the solver sgd; dual and others have no learning rate",
+            "the solver sgd; others have no learning rate",
         )
         for option in ("schedule", "eta0", "beta")
     ),
@@ -143,7 +161,7 @@ NEEDS = (
         "average",
         lambda config: not config.average,
         _only_sgd,
-        "to be left out with dual and other solvers than sgd",
+        "to be left out with other solvers than sgd",
     ),
     Need(
         "target",

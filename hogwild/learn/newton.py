@@ -14,8 +14,6 @@ After Lin, Weng and Keerthi, "Trust region Newton method for large-scale logisti
 """
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -24,14 +22,12 @@ from hogwild.kernels.compile import Kernel
 from hogwild.kernels.passes import advance, inner, turn
 from hogwild.learn.conjugate import Progress, Solution, conjugate_gradients
 from hogwild.learn.heads import Heads
+from hogwild.learn.iterated import Iterated, IteratedSolver
 from hogwild.learn.passes import Passes, Slope
-from hogwild.learn.problem import Doubles, Followed
-from hogwild.learn.proof import NOTHING, Proof
-from hogwild.learn.sample import Sample
+from hogwild.learn.problem import Doubles, Passed
+from hogwild.learn.proof import NOTHING
 from hogwild.learn.sets import Set
-from hogwild.learn.solver import Solver
-from hogwild.parallel.memory import Arrays, Wanted
-from hogwild.steps.step import Step
+from hogwild.parallel.memory import Arrays
 
 ENOUGH = 0.04  # share of the squared residual that conjugate gradients leave, in M^-1
 MOST_PRODUCTS = 60
@@ -50,34 +46,15 @@ PATIENCE = 2  # steps of no use: the second is found by as many products as may 
 PROGRESS = 0.9  # share of the gap before: one that is larger is no progress
 RESIDUAL = 2.0  # times the intercept: how much larger that of the optimum may be
 
-Passed = Callable[[], bool]  # notes that a pass was made, and says whether to go on
 
-
-class Newton(Solver):
+class Newton(IteratedSolver):
     """Newton's method: what it needs of the rows it gets by whole passes."""
-
-    @property
-    def step(self) -> Step:
-        """That of gradient descent, for the shape of what is stored: no row is visited alone."""
-        return self._heads.step("constant", self._data.weighted)
 
     def outcome(self, columns: int, nonzeros: float) -> "NewtonProof":
         return NewtonProof(self._config, self._heads, self._data, columns)
 
-    def plan(self, since: float, eta0: float, *numbers: float) -> Any:
-        raise NotImplementedError  # no row is visited alone
 
-    def rate(self, done: int, eta0: float) -> float:
-        return 1.0
-
-    def steady_steps(self, done: int, eta0: float) -> int:
-        return len(self._data)
-
-    def find_rate(self, sample: Sample) -> float:
-        return 1.0
-
-
-class NewtonProof(Proof):
+class NewtonProof(Iterated):
     """Weights in double precision, and a lower bound of the optimum from the slopes of the rows."""
 
     def __init__(self, config: Config, heads: Heads, data: Set, columns: int) -> None:
@@ -97,22 +74,8 @@ class NewtonProof(Proof):
     def use(self, threads: int) -> None:
         self._passes.threads = threads
 
-    # What is shared
-
-    def shared(self) -> Wanted:
-        return {}
-
     def kernels(self, alone: bool) -> list[Kernel]:
         return [*self._passes.kernels(), inner, advance, turn]
-
-    def finish(
-        self, shared: Arrays, reading: Any, snapshots: tuple[int, int] | None, part: int, parts: int
-    ) -> Doubles:
-        """Nothing: what is stored are the weights."""
-        return np.zeros(0)
-
-    def name(self, shared: Arrays) -> str:
-        return "stored"
 
     def begin(self, shared: Arrays, start: Arrays, at_zero: float) -> None:
         """Takes the weights to go on from."""
@@ -317,9 +280,6 @@ class NewtonProof(Proof):
                 break
 
     # The proof
-
-    def follow(self, shared: Arrays, excess: float, steps: int, alone: bool) -> Followed:
-        return Followed(True, False)
 
     def prove(self, shared: Arrays) -> Doubles:
         """The sums for the weights; before a claim, for those in single precision."""

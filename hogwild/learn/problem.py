@@ -29,6 +29,8 @@ Order = npt.NDArray[np.uint32]
 Doubles = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]
 Sums = dict[str, Doubles]
+# (passes since it was called last: 1) -> whether to go on
+Passed = Callable[..., bool]
 BlockPair = tuple[int, int]  # a band of users, and one of items
 
 
@@ -234,7 +236,7 @@ class Problem(ABC):
         """Takes note of an epoch, with what its rows added to the gap when they were visited."""
         raise NotImplementedError
 
-    def iterate(self, shared: Arrays, passed: Callable[[], bool]) -> float:
+    def iterate(self, shared: Arrays, passed: Passed) -> float:
         """Makes a step of a method of whole passes, by `threads`; the mean loss before it.
 
         `passed` is to be called after each pass, and says whether to go on.

@@ -23,6 +23,7 @@ class Outcome(ABC):
     snapshots = 0  # of what is stored, in an epoch
     over_run = False  # whether means are over all epochs
     kept: tuple[str, ...] = ("stored",)  # arrays that training goes on from
+    copied = 0  # bytes of data that it copies
 
     @abstractmethod
     def shared(self) -> Wanted:

@@ -73,7 +73,7 @@ def _strategy(problem: Problem, config: Config, workers: int) -> tuple[str, str,
             return "hogwild", "two ratings at a time seldom share a user or an item", True
         return "strata", "blocks that are worked on at once share no row", True
     assert isinstance(problem, RowProblem)
-    if config.is_newton:
+    if config.makes_passes:
         return PASSES, "sums over all rows, which workers share", True
     if config.strategy == "hogwild" and config.workers is None:
         pays, reason = problem.sharing()

@@ -20,16 +20,16 @@ class PassesWorker(Worker):
     _problem: RowProblem
 
     def _learn(self, share: Share) -> list[tuple[int, float]]:
-        passes = 0
+        steps = 0.0
 
-        def passed() -> bool:
-            nonlocal passes
-            passes += 1
-            self._control.count(self._rank, passes * self._problem.units)
+        def passed(share: float = 1.0) -> bool:
+            nonlocal steps
+            steps += share * self._problem.units
+            self._control.count(self._rank, round(steps))
             return self._control.goes_on()
 
         loss = self._problem.iterate(self._shared, passed)
-        return [(0, passes * self._problem.units * loss)]
+        return [(0, round(steps) * loss)]
 
     def evaluate(self, data: str) -> npt.NDArray[np.float64]:
         """The sums over all parts of a set of examples, a row for each part."""

@@ -352,9 +352,9 @@ def test_an_interrupted_iteration_leaves_better_weights_than_before():
     [
         ({"loss": "hinge"}, "a loss with a second derivative"),
         ({"l1": 1e-3}, "an l1 of 0"),
-        ({"strategy": "combine"}, "to be auto with the solvers newton, cg and closed"),
+        ({"strategy": "combine"}, "to be auto with the solvers newton, cg"),
         ({"eta0": 0.1}, "have no learning rate"),
-        ({"average": False}, "to be left out with dual"),
+        ({"average": False}, "to be left out with other solvers"),
         ({"solver": "cg"}, "the loss squared to be cg or closed"),
     ],
 )
