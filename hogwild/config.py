@@ -13,8 +13,18 @@ from types import NoneType
 from typing import Any, get_args
 
 from hogwild.errors import OptionError
+from hogwild.learn.choosing import (
+    AS_ASKED,
+    CG,
+    CLOSED,
+    COORDINATE,
+    DUAL,
+    NEWTON,
+    SOLVERS,
+    by_options,
+)
 from hogwild.learn.losses import FACTOR_LOSSES, LOSSES, Parameter, names_for
-from hogwild.learn.needs import WHY_DUAL, unmet, why_not_dual
+from hogwild.learn.needs import unmet
 from hogwild.learn.schedules import EPOCH_SCHEDULES, SCHEDULES
 from hogwild.loops.strategies import AUTO, STRATEGIES
 
@@ -35,8 +45,6 @@ TASKS = {
     "regression": Task("squared", "linear", ("numbers", "counts")),
     "mf": Task("squared", "factors", ()),
 }
-SOLVERS = ("sgd", "dual", "newton", "cg", "closed", "coordinate")  # besides AUTO
-SGD, DUAL, NEWTON, CG, CLOSED, COORDINATE = SOLVERS
 EPOCHS = 20
 ADAPTIVE = "adaptive"  # the schedule with a rate for each weight, or for each row of factors
 DEFAULTS: dict[str, dict[str, Any]] = {
@@ -377,9 +385,8 @@ class Config:
         It is by the options that were given, and not by what stands for those that were not.
         """
         if self.solver != AUTO or self.family != "linear":
-            return self.solver, "as asked"
-        against = why_not_dual(self)
-        return (SGD, against) if against else (DUAL, WHY_DUAL)
+            return self.solver, AS_ASKED
+        return by_options(self)
 
     @property
     def is_dual(self) -> bool:

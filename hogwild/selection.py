@@ -23,13 +23,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild import grids
-from hogwild.config import SGD, VOTE, Config
+from hogwild.config import VOTE, Config
 from hogwild.coordinator import Quiet, Result, Run, State, Watcher
 from hogwild.data.folds import folds as folds_of
 from hogwild.data.rows import Labels, Rows
 from hogwild.errors import DivergenceError, OptionError, WorkerError
 from hogwild.grids import Options
 from hogwild.interrupt import Interrupt
+from hogwild.learn.choosing import SGD
 from hogwild.learn.metrics import GREATER_IS_BETTER, TABLES
 from hogwild.learn.registry import PROBLEMS
 from hogwild.learn.sets import hold_out, row_weights, strata

@@ -9,6 +9,7 @@ from typing import Any
 
 from hogwild.cli.streams import complain, silence
 from hogwild.coordinator import Watcher
+from hogwild.learn.choosing import AS_ASKED
 from hogwild.learn.problem import Shown
 from hogwild.trace import Row
 
@@ -45,7 +46,7 @@ class Lines(Watcher):
         say(data)
         self._proves = chosen["proves"]
         say(f"{objective}, {_way(options, chosen)}")
-        if options.get("solver") == "auto":
+        if chosen.get("solver_why", AS_ASKED) != AS_ASKED:
             say(f"solver {chosen['solver']}: {chosen['solver_why']}")
         workers = chosen["workers"]
         team = f"{chosen['strategy']} with {workers} {'worker' if workers == 1 else 'workers'}"
@@ -191,7 +192,7 @@ def _way(options: Row, chosen: Row) -> str:
     """How training goes."""
     if chosen["proves"]:
         counted = f" ({chosen['operations']:.1g} operations)" if "operations" in chosen else ""
-        return METHODS[options["solver"]] + counted
+        return METHODS[chosen["solver"]] + counted
     found = f"found in {chosen['eta0_seconds']:.3f} s" if chosen["eta0_found"] else "given"
     return f"{options['schedule']} rate with eta0 {chosen['eta0']:.4g} ({found})"
 

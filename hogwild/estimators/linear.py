@@ -9,11 +9,11 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hogwild.config import SGD
 from hogwild.coordinator import State
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError, DivergenceError, OptionError
 from hogwild.estimators.parameters import NAMES, linear_options, named_as_in
+from hogwild.learn.choosing import SGD
 from hogwild.loops.strategies import AUTO
 from hogwild.models.linear import LinearModel
 from hogwild.trace import Row

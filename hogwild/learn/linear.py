@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.config import ADAPTIVE, CG, CLOSED, COORDINATE, DUAL, NEWTON, SGD, VOTE, Config
+from hogwild.config import ADAPTIVE, VOTE, Config
 from hogwild.data.rows import Labels, Rows
 from hogwild.data.statistics import largest_columns
 from hogwild.errors import DataError, OptionError
@@ -25,6 +25,7 @@ from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
 from hogwild.kernels.views import Clock, Fetching, Span, Stored, Task, task_of, view
 from hogwild.learn import column_sizes, fetching, progress
+from hogwild.learn.choosing import CG, CLOSED, COORDINATE, DUAL, NEWTON, by_data
 from hogwild.learn.closed import Closed, operations
 from hogwild.learn.coordinate import CoordinateDescent
 from hogwild.learn.dual import DualAscent
@@ -53,7 +54,6 @@ from hogwild.learn.sgd import Sgd
 from hogwild.learn.solver import Solver
 from hogwild.learn.targets import target_for
 from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
-from hogwild.loops.strategies import AUTO
 from hogwild.machine import usable_cores
 from hogwild.models.heads import HeadsModel
 from hogwild.models.linear import LinearModel
@@ -83,8 +83,6 @@ SOLVERS: dict[str, type[Solver]] = {
     ADAPTIVE: Ftrl,
 }
 TINY = 1e-12  # a rate, where a loop is only timed
-# The mean squared length of rows that are not scaled, and times l2 n from where dual is slow
-UNSCALED, HARD = 100.0, 1000.0
 
 
 class LinearProblem(RowProblem):
@@ -161,23 +159,10 @@ class LinearProblem(RowProblem):
         self.snapshots, self.averages_run = self._outcome.snapshots, self._outcome.over_run
 
     def _settled(self, config: Config, rows: Rows, judged: bool) -> Config:
-        """Chooses the solver where that is open; it may be `judged` by rows that end it early."""
-        self._choice = config.choice
-        if config.solver != AUTO or self._choice[0] == SGD:
-            return config
-        square = mean_square(rows)
-        if judged:
-            against = "rows to judge by end it early"
-        elif self.heads.several:
-            against = "there are several classes or labels"
-        elif square > UNSCALED and square > HARD * float(config.l2 or 0.0) * len(rows):
-            against = (
-                "values are large, and dual would take long: scale the columns, and it will not"
-            )
-        else:
-            return config
-        self._choice = SGD, against
-        return replace(config, solver=SGD)
+        """The options, with the solver that is best for the rows."""
+        self._choice = by_data(config, rows, self.heads.several, judged)
+        solver = self._choice[0]
+        return config if solver == config.choice[0] else replace(config, solver=solver)
 
     @property
     def _proof(self) -> Proof | None:
@@ -596,12 +581,6 @@ def _lines(rows: Rows) -> int:
     places = np.random.default_rng(0).integers(0, len(rows), LENGTHS)
     lengths = (rows.ends[places] - rows.begins[places]).astype(np.int64)
     return min(MOST_LINES, 1 + int(np.quantile(lengths, MOST_ROWS)) // int(LINE))
-
-
-def mean_square(rows: Rows) -> float:
-    """The mean squared length of a row, about."""
-    some = rows.first_values(1 << 16).astype(np.float64)
-    return float(np.mean(some**2)) * rows.nonzeros / len(rows) if len(some) else 0.0
 
 
 def _intercept_share(rows: Rows) -> float:

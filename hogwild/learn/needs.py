@@ -73,24 +73,6 @@ def _can_ascend(config: "Config") -> bool:
     return config.strategy in (AUTO, "combine", "ordered", "hogwild") and not loses
 
 
-WHY_DUAL = "it needs no learning rate, and proves how near the optimum it is"
-
-
-def why_not_dual(config: "Config") -> str | None:
-    """Why the solver dual is not chosen for these options, if it is not. They may be wrong ones."""
-    given = [name for name in ("schedule", "eta0", "beta", "batch") if getattr(config, name)]
-    given += ["strategy"] * (config.strategy != AUTO) + ["average"] * (not config.average)
-    if given:
-        return f"{given[0]} is an option of it"
-    if config.loss_name not in list(DUALS):
-        return f"the loss {config.loss_name} has no dual form"
-    if config.zeroes or config.l2 == 0:
-        return "dual needs an l2 above 0, and no l1"
-    if config.early_stopping is not None:
-        return "early stopping is by its epochs"
-    return None
-
-
 NEEDS = (
     Need(
         "solver",

@@ -1,0 +1,79 @@
+"""Which solver learns a linear model, and why, where that is open: by options, then by data."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hogwild.data.rows import Rows
+from hogwild.learn.duals import DUALS
+from hogwild.learn.losses import LOSSES
+from hogwild.learn.needs import ON_COLUMNS
+from hogwild.loops.strategies import AUTO
+
+if TYPE_CHECKING:
+    from hogwild.config import Config
+
+Choice = tuple[str, str]  # a solver, and why
+
+SOLVERS = ("sgd", "dual", "newton", "cg", "closed", "coordinate")  # besides AUTO
+SGD, DUAL, NEWTON, CG, CLOSED, COORDINATE = SOLVERS
+AS_ASKED = "as asked"
+OF_DESCENT = ("schedule", "eta0", "beta", "batch")  # options
+FEW_COLUMNS = 2_000
+DENSE = 0.05  # share of the values that are not 0
+MOST_OPERATIONS = 100.0  # of normal equations, for each non-zero
+# The mean squared length of rows that are not scaled, and times l2 n from where dual is slow
+UNSCALED, HARD = 100.0, 1000.0
+
+
+def by_options(config: "Config") -> Choice:
+    """The solver for these options, which may be wrong ones."""
+    given = [name for name in OF_DESCENT if getattr(config, name)]
+    given += ["strategy"] * (config.strategy != AUTO) + ["average"] * (not config.average)
+    if given:
+        return SGD, f"{given[0]} is an option of it"
+    if config.early_stopping is not None:
+        return SGD, "early stopping is by its epochs"
+    loss = str(config.loss_name)
+    if config.zeroes:
+        if loss in ON_COLUMNS:
+            return COORDINATE, "weights become zero where the optimum's are, with a proof"
+        return SGD, f"no other solver has an l1 and the loss {loss}"
+    if config.l2 == 0:
+        return SGD, "without a penalty nothing could be proved"
+    if loss in DUALS:
+        return DUAL, "it needs no learning rate, and proves how near the optimum it is"
+    if loss in LOSSES and LOSSES[loss].second is not None:
+        return NEWTON, "the loss has a second derivative: no learning rate, and a proof"
+    return SGD, f"no other solver has the loss {loss}"
+
+
+def by_data(config: "Config", rows: Rows, several: bool, judged: bool) -> Choice:
+    """The same, for these rows; `several` classes or labels, `judged` by rows that end it early."""
+    solver, why = config.choice
+    if config.solver != AUTO or solver == SGD:
+        return solver, why
+    if judged or several:
+        open_to_sgd = "rows to judge by end it early" if judged else "there are several classes"
+        return SGD, open_to_sgd
+    if solver != DUAL:
+        return solver, why
+    size = len(rows)
+    is_smooth = LOSSES[config.loss_name].second is not None
+    if is_smooth and (rows.columns <= FEW_COLUMNS or rows.nonzeros > DENSE * rows.columns * size):
+        operations = rows.nonzeros**2 / size + float(rows.columns) ** 3
+        if config.loss_name == "squared" and operations <= MOST_OPERATIONS * rows.nonzeros:
+            return CLOSED, "columns are few"
+        return NEWTON, "columns are few, or most of them are in each row"
+    square = mean_square(rows)
+    if square > UNSCALED and square > HARD * float(config.l2 or 0.0) * size:
+        if is_smooth:
+            return NEWTON, "values are large, which is nothing to it"
+        return SGD, "values are large, and dual would take long: scale the columns, and it will not"
+    return solver, why
+
+
+def mean_square(rows: Rows) -> float:
+    """The mean squared length of a row, about."""
+    some = rows.first_values(1 << 16).astype(np.float64)
+    return float(np.mean(some**2)) * rows.nonzeros / len(rows) if len(some) else 0.0
