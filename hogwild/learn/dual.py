@@ -34,6 +34,7 @@ LOOKED_AT = 65_536  # values, at most, from which the typical length of a row is
 # same for an l2 of 1, if that is less. With more, rows clash, above all those of several workers
 # (RCV1's shape, l2 1e-6, two workers: 149 passes, not 24); with less, the multiplier takes long
 INTERCEPT, BY_PENALTY = 0.1, 1000.0
+ALIKE = 4.0  # times as often as other columns workers merge the intercept: all rows move it
 RESTART = 1.6  # times the work at which a mean of the weights began, after which the next begins
 CLAIM = 1.5  # times the gap that is wanted: from there on weights are made anew for the proof
 TOWARDS = 0.25  # share of the way from the bound to a target: a gap that may reach it
@@ -55,7 +56,8 @@ class DualAscent(Solver):
         self._square = _typical_square(data)
         self._l2 = float(config.l2 or 0.0)
         share = min(INTERCEPT, BY_PENALTY * self._l2) if config.intercept else 0.0
-        self._intercept = self.intercept_share = share * (self._square or 1.0)
+        self._intercept = share * (self._square or 1.0)
+        self.intercept_share = ALIKE * self._intercept
 
     @property
     def step(self) -> Step:
@@ -122,7 +124,8 @@ class Proof(Outcome):
         self._growing, self._limit, self._active = 0.0, NO_LIMIT, 1.0
         self._multiplier = 0.0
         self._objective, self.bound = math.inf, -math.inf
-        self._before = -math.inf, 0.0
+        self._before: tuple[float, float] | None = None
+        self._excess = math.inf
         self._sums: Doubles = np.zeros(3)
         self._mean_from, self._mean_of = 0.0, 0
         self._rebuilt_at = 0.0
@@ -152,7 +155,7 @@ class Proof(Outcome):
         balance, _, active = self._objectives.standing(state)
         shift = self._intercept * self._objectives.c * balance
         self._multiplier = float(stored[-1]) - shift
-        self._ascended_to(stored, state)
+        self._before = self._ascended_to(shared, balance)
         self._active, self._limit, self._growing = active / self._rows, NO_LIMIT, 0.0
 
     def name(self, shared: Arrays) -> str:
@@ -196,7 +199,8 @@ class Proof(Outcome):
         """
         stored, state = shared["stored"], shared["row_state"]
         balance, largest, active = self._objectives.standing(state)
-        fell = not alone and self._fell(stored, state)
+        before, self._excess = self._excess, excess * self._active / max(1, steps)
+        fell = not alone and self._fell(shared, balance, self._excess > before)
         if not fell:
             self._growing = 0.0
             self._limit = largest or NO_LIMIT
@@ -204,7 +208,7 @@ class Proof(Outcome):
             self._balance_intercept(stored, moved, balance)
             self._add_to_mean(shared)
         self._active = active / self._rows
-        self._pace.passed(steps / self._rows, excess * self._active / max(1, steps))
+        self._pace.passed(steps / self._rows, self._excess)
         return Followed(self._pace.is_due(self._wanted()), fell)
 
     def _balance_intercept(
@@ -215,17 +219,26 @@ class Proof(Outcome):
             self._multiplier = multiplier
             stored[-1] = multiplier + self._intercept * self._objectives.c * balance
 
-    def _ascended_to(self, stored: npt.NDArray[np.float32], state: npt.NDArray[np.float32]) -> None:
-        """Takes note of what a pass begins with: the dual objective, and the sum of a."""
-        balance = self._objectives.standing(state)[0]
-        self._before = self._objectives.dual(state, float(squared_norm(stored[:-1]))), balance
+    def _fell(self, shared: Arrays, balance: float, rises: bool) -> bool:
+        """Whether a pass did harm: to the dual objective, with an intercept an augmented one.
 
-    def _fell(self, stored: npt.NDArray[np.float32], state: npt.NDArray[np.float32]) -> bool:
-        """Whether a pass did harm: to the dual objective, with an intercept an augmented one."""
-        before = self._before
-        self._ascended_to(stored, state)
-        old, new = (value - self._penalty(balance) for value, balance in (before, self._before))
+        That takes time, so it is asked only after a pass whose rows added more to the gap than
+        those of the pass before: the next one is then compared with it.
+        """
+        before, self._before = self._before, None
+        if before is None and not rises:
+            return False
+        now = self._ascended_to(shared, balance)
+        self._before = now if rises else None
+        if before is None:
+            return False
+        old, new = (value - self._penalty(was) for value, was in (before, now))
         return not new >= old - FALLEN * max(abs(old), abs(new))
+
+    def _ascended_to(self, shared: Arrays, balance: float) -> tuple[float, float]:
+        """The dual objective, and the sum of a."""
+        square = float(squared_norm(shared["stored"][:-1]))
+        return self._objectives.dual(shared["row_state"], square), balance
 
     def _penalty(self, balance: float) -> float:
         """What the passes take from the dual objective for a sum of a that is not 0."""
@@ -321,7 +334,7 @@ class Proof(Outcome):
         weights = objectives.weights_of(state, self._columns)
         stored[:-1] = weights
         self._balance_intercept(stored, self._multiplier, objectives.standing(state)[0])
-        self._ascended_to(stored, state)
+        self._before = None
         self._rebuilt_at = self._pace.work
         return weights
 

@@ -60,7 +60,7 @@ DONE, SIZE, STAGE, MET, HALF, UPTO, WHOLE, EARLY, AFTER, MERGING, WAITING, TIER 
 STATE = 32  # words
 LEARNING, MERGING_FREQUENT, ENDING = range(3)
 FEWEST_ROWS = 4  # of a shard in a round
-FEWEST_TIMES = 8  # that all columns are merged while the rows that are repeated come once
+FEWEST_TIMES = 16  # that all columns are merged while the rows that are repeated come once
 
 
 class Rounds(NamedTuple):

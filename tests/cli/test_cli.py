@@ -139,7 +139,6 @@ def test_every_option_of_python_is_one_of_the_command_line(folder: Path) -> None
         "objective_every": 2,
         "seed": 7,
         "patience": 3,
-        "solver": "sgd",
         "l1": 0.0,
         **dict.fromkeys(("early_stopping", "class_weight", "epsilon", "quantile")),
     }
