@@ -34,7 +34,6 @@ LOOKED_AT = 65_536  # values, at most, from which the typical length of a row is
 # same for an l2 of 1, if that is less. With more, rows clash, above all those of several workers
 # (RCV1's shape, l2 1e-6, two workers: 149 passes, not 24); with less, the multiplier takes long
 INTERCEPT, BY_PENALTY = 0.1, 1000.0
-ALIKE = 4.0  # times as often as other columns workers merge the intercept: all rows move it
 RESTART = 1.6  # times the work at which a mean of the weights began, after which the next begins
 CLAIM = 1.5  # times the gap that is wanted: from there on weights are made anew for the proof
 TOWARDS = 0.25  # share of the way from the bound to a target: a gap that may reach it
@@ -56,8 +55,7 @@ class DualAscent(Solver):
         self._square = _typical_square(data)
         self._l2 = float(config.l2 or 0.0)
         share = min(INTERCEPT, BY_PENALTY * self._l2) if config.intercept else 0.0
-        self._intercept = share * (self._square or 1.0)
-        self.intercept_share = ALIKE * self._intercept
+        self._intercept = self.intercept_share = share * (self._square or 1.0)
 
     @property
     def step(self) -> Step:

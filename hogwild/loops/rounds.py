@@ -50,7 +50,7 @@ SNAPSHOTS = 16  # of an epoch, at most: at each of them all columns are merged
 NEAR = 1.0  # how far a slope may be changed by what others do not see yet
 AFFORDED = 0.06  # of the time: what merging a tier may take; the copies are many, so often
 TOO_FAR = 1.5  # times as far: then the shards together would overshoot, and again on the way back
-TOO_FAR_FOR_EXACT = 3.0  # the same for steps that are exact, which a check follows
+NEAR_IF_EXACT, TOO_FAR_IF_EXACT = 0.3, 10.0  # the same for steps that need no rate, and a check
 START = 0  # the phase at whose end workers wait for each other
 # Places in the state: rows done per shard, rows of this round, the stage, barriers passed, the half
 # of the lists that is written, the number of frequent columns that this round merges, whether it
@@ -342,7 +342,8 @@ class OrderedWorker(Worker):
         self._first, self._end = share_of(self._shards, control.workers, rank)
         self._share = share_of(problem.size, control.workers, rank)
         unseen = (self._shards - 1) / self._shards
-        self._tiers = tiers_of(problem, unseen, NEAR, AFFORDED)
+        near = NEAR_IF_EXACT if problem.step.exact else NEAR
+        self._tiers = tiers_of(problem, unseen, near, AFFORDED)
         self._listed = places_of(self._tiers.columns, problem.width)
         self._frequent = np.zeros(len(self._listed), np.float32)
         self._scratch = np.empty(int(PIECE), np.float32)
@@ -399,7 +400,7 @@ class OrderedWorker(Worker):
         plan = problem.plan(share)
         rate = float(problem.step.reach(plan, share.done + int(WARM_UP * problem.units)))
         far = rate * float((tiers.coupling * np.maximum(FEWEST, tiers.fewest_rows)).max())
-        return far > (TOO_FAR_FOR_EXACT if problem.step.exact else TOO_FAR)
+        return far > (TOO_FAR_IF_EXACT if problem.step.exact else TOO_FAR)
 
     @cached_property
     def _lone(self) -> LoneWorker:
