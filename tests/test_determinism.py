@@ -51,6 +51,7 @@ def rows():
 def test_the_same_seed_gives_the_same_bytes_and_another_one_others(rows, loss, average):
     def train(seed):
         options = {"loss": loss, "average": average, "epochs": 3, "workers": 1, "tol": 0}
+        options["solver"] = "sgd"
         return hogwild.train(rows, seed=seed, **options)
 
     first, again, other = train(5), train(5), train(6)

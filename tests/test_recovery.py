@@ -236,7 +236,7 @@ def test_a_found_rate_that_overflows_is_halved_and_told(
     rare = np.setdiff1d(np.arange(50_000), chosen)[:20]
     X[rare] *= 1e3
     with pytest.warns(hogwild.HogwildWarning, match="the objective rose in epoch 1") as told:
-        found = hogwild.train(hogwild.Rows(X, y), loss="squared", epochs=2)
+        found = hogwild.train(hogwild.Rows(X, y), loss="squared", solver="sgd", epochs=2)
     assert [str(warning.message) for warning in told] == found.notes
     assert found.trace[-1]["objective"] < 0.5  # what it is without a model
     assert found.state.eta0 < found.header["chosen"]["eta0"] / 1000

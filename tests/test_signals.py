@@ -24,6 +24,7 @@ Start = Callable[..., subprocess.Popen[str]]
 Process = subprocess.Popen[str]
 
 TRAIN = f"{sys.executable} -m hogwild train train.svm --workers 2 --tol 0 --model so-far.hog"
+TRAIN += " --solver sgd"  # others come to an end
 ENDLESS = f"exec {TRAIN} --epochs 1000000"
 KEPT = "hogwild: interrupted; the model so far is in so-far.hog\n"
 NOTHING_LEARNED = "hogwild: interrupted\n"

@@ -33,7 +33,7 @@ def test_squares_are_those_of_ridge(plane: tuple[np.ndarray, np.ndarray]) -> Non
     assert found.coef_.shape == (10,)
     assert found.score(X, y) == pytest.approx(known.score(X, y), abs=1e-3)
     assert found.predict(X) == pytest.approx(X @ found.coef_ + found.intercept_, abs=1e-4)
-    assert found.n_iter_ == len(found.history_) == 200
+    assert found.n_iter_ == len(found.history_) <= 200
 
 
 @pytest.mark.parametrize(

@@ -227,6 +227,7 @@ def test_parts_that_share_no_column_take_an_l1_penalty() -> None:
 
 def test_going_on_is_training_on(rows: hogwild.Rows) -> None:
     options: dict[str, Any] = {"l1": 1e-4, "workers": 1, "tol": 0, "task": "logistic"}
+    options["solver"] = "sgd"
     whole = hogwild.train(rows, epochs=4, eta0=1.0, **options)
     half = hogwild.train(rows, epochs=2, eta0=1.0, **options)
     assert digest(hogwild.train(rows, epochs=2, start=half.state, **options)) == digest(whole)
