@@ -297,9 +297,8 @@ class Run:
         self._spent = {}
         self._control.forget_snapshots()
         self._clock.start()
-        portion = self.problem.portion(self._learns_alone)
         for number in range(parts):
-            share = portion * number / parts, portion * (number + 1) / parts
+            share = number / parts, (number + 1) / parts
             numbers = self.problem.numbers()
             online += self._learn_share(Share(self._epoch, *share, self._done, eta0, numbers))
             if self._control.stopped:

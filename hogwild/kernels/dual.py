@@ -142,7 +142,7 @@ def collector(weighted: bool) -> Kernel:
 
 @cache
 def room(loss: str, weighted: bool) -> Kernel:
-    """The kernel (rows, state, parameter, share, all of it) -> how far dual variables can move.
+    """The kernel (rows, span, state, parameter, share, all) -> how far dual variables can move.
 
     It moves each by a share of its room, upwards where the share is positive. The room is the
     distance to the bound on that side; or, unless all of it is wanted, to the nearer one, so that
@@ -150,9 +150,9 @@ def room(loss: str, weighted: bool) -> Kernel:
     """
     bounds, target_and_weight = DUALS[loss].bounds, target_of(weighted)
 
-    def move(rows, state, parameter, share, everything):
+    def move(rows, span, state, parameter, share, everything):
         up, down = 0.0, 0.0
-        for row in range(U(0), U(rows.begins.size)):
+        for row in range(span.begin, span.end):
             target, weight = target_and_weight(rows, row)
             a = np.float64(state[U(STATE) * row + A])
             least, most = bounds(target, parameter)
@@ -165,7 +165,7 @@ def room(loss: str, weighted: bool) -> Kernel:
             state[U(STATE) * row + A] = np.float32(min(most, max(least, moved)))
         return up, down
 
-    signature = types.UniTuple(FLOAT, 2)(ROWS, FLOATS, FLOAT, FLOAT, FLOAT)
+    signature = types.UniTuple(FLOAT, 2)(ROWS, SPAN, FLOATS, FLOAT, FLOAT, FLOAT)
     return Kernel(move, signature, name=f"room-{loss}{'-weighted' * weighted}")
 
 
@@ -196,15 +196,15 @@ def adopter(loss: str, weighted: bool) -> Kernel:
 
 @cache
 def reviewer(loss: str, weighted: bool) -> Kernel:
-    """The kernel (rows, scores, bias, c, parameter, state) that takes rows back into the passes.
+    """The kernel (rows, span, scores, bias, c, parameter, state) that takes rows back in.
 
     Those that were put aside, and whose variables would move now. It returns how many.
     """
     best, target_and_weight = DUALS[loss].best, target_of(weighted)
 
-    def review(rows, scores, bias, c, parameter, state):
+    def review(rows, span, scores, bias, c, parameter, state):
         found = U(0)
-        for row in range(U(0), U(rows.begins.size)):
+        for row in range(span.begin, span.end):
             place = U(STATE) * row
             q = -np.float64(state[place + Q])
             if q > 0.0:
@@ -216,7 +216,7 @@ def reviewer(loss: str, weighted: bool) -> Kernel:
                     found += U(1)
         return found
 
-    signature = types.uintp(ROWS, READ, FLOAT, FLOAT, FLOAT, FLOATS)
+    signature = types.uintp(ROWS, SPAN, READ, FLOAT, FLOAT, FLOAT, FLOATS)
     return Kernel(review, signature, name=f"review-{loss}{'-weighted' * weighted}")
 
 

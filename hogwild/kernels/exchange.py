@@ -13,7 +13,7 @@ After HOGWILD++ (Zhang, Hsieh, Akella 2016) and HogBatch (Sallinen, Satish, Smel
 2016).
 """
 
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import types
@@ -40,15 +40,13 @@ PIECE = U(1024)  # weights of which all that is needed stays in the nearest cach
 class Copy(NamedTuple):
     """A worker's copy of the weights, what it holds of others', and of others' frequent columns.
 
-    `sums` are of the weights over early and over late snapshots. `part` is how much of the change
-    of the intercept is handed in: 1, but where others are expected to make changes alike.
+    `sums` are of the weights over early and over late snapshots.
     """
 
     weights: Floats
     others: Floats
     frequent_others: Floats
     sums: Floats
-    part: Annotated[float, types.float32]
 
 
 class Slots(NamedTuple):
@@ -79,23 +77,13 @@ class Place(NamedTuple):
 
 
 @always_inline
-def own_change(now, before, part, p):
-    """What a worker hands in for the frequent column p, where it has handed in some before.
-
-    `part` is that of the intercept, the first of them.
-    """
-    return now if p > U(0) or part == np.float32(1) else before + part * (now - before)
-
-
-@always_inline
 def exchange_frequent(copy, slots, columns, width, place, begin, end):
     """Exchanges the changes of the frequent columns number begin, ..., end - 1."""
     stride = slots.size // place.workers
     for p in range(begin, end):
         for k in range(U(0), width):
             at, listed = width * U(columns[p]) + k, width * p + k
-            now = copy.weights[at] - copy.frequent_others[listed]
-            change = own_change(now, slots[place.rank * stride + listed], copy.part, p)
+            change = copy.weights[at] - copy.frequent_others[listed]
             slots[place.rank * stride + listed] = change
             others = np.float32(0)
             for worker in range(U(0), place.workers):
@@ -179,9 +167,7 @@ def hand_in(copy, slots, columns, width, place):
     for p in range(U(0), U(columns.size)):
         for k in range(U(0), width):
             at, listed = width * U(columns[p]) + k, width * p + k
-            now = copy.weights[at] - copy.frequent_others[listed]
-            change = own_change(now, slots.frequent[offset + listed], copy.part, p)
-            slots.frequent[offset + listed] = change
+            slots.frequent[offset + listed] = copy.weights[at] - copy.frequent_others[listed]
             copy.others[at] = copy.weights[at]  # so that others find 0 in the other slot
     offset = place.rank * (U(slots.all.size) // place.workers)
     for at in range(U(0), U(copy.weights.size)):

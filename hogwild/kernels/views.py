@@ -68,8 +68,8 @@ class Stored(NamedTuple):
 class Own(NamedTuple):
     """Scratch of one worker: scores and slopes of a row, the intercept as it was last shared.
 
-    The last of the slopes is how much farther the intercept goes on a worker's own copy than it is
-    handed in (1: no farther), where the worker expects others to make changes like its own. `signs`
+    The last of the slopes is how much farther weights go on a worker's own copy than they are
+    merged (1: no farther), where the worker expects others to make changes like its own. `signs`
     is -1 for each head, and 0 where `width` is more than there are heads; where a row
     belongs to some of them, 1 for these while it is looked at.
     """

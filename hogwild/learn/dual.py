@@ -31,10 +31,10 @@ from hogwild.steps.dual import NO_LIMIT, STATE, Plan, dual
 from hogwild.steps.step import Step
 
 LOOKED_AT = 65_536  # values, at most, from which the typical length of a row is estimated
-# The squared value of the intercept's column, over the typical squared length of a row. Found on
-# RCV1 and a9a: with more, rows clash; with less, the multiplier takes long
-INTERCEPT = 0.1
-LEAST_PORTION = 0.02  # of the rows, that are visited before workers meet
+# The squared value of the intercept's column, over the typical squared length of a row; and the
+# same for an l2 of 1, if that is less. With more, rows clash, above all those of several workers
+# (RCV1's shape, l2 1e-6, two workers: 149 passes, not 24); with less, the multiplier takes long
+INTERCEPT, BY_PENALTY = 0.1, 1000.0
 RESTART = 1.6  # times the work at which a mean of the weights began, after which the next begins
 CLAIM = 1.5  # times the gap that is wanted: from there on weights are made anew for the proof
 TOWARDS = 0.25  # share of the way from the bound to a target: a gap that may reach it
@@ -53,8 +53,9 @@ class DualAscent(Solver):
     def __init__(self, config: Config, heads: Heads, data: Set, intercept_share: float) -> None:
         super().__init__(config, heads, data, intercept_share)
         self._square = _typical_square(data)
-        self._intercept = INTERCEPT * (self._square or 1.0) if config.intercept else 0.0
         self._l2 = float(config.l2 or 0.0)
+        share = min(INTERCEPT, BY_PENALTY * self._l2) if config.intercept else 0.0
+        self._intercept = self.intercept_share = share * (self._square or 1.0)
 
     @property
     def step(self) -> Step:
@@ -78,9 +79,9 @@ class DualAscent(Solver):
         """1 where copies may differ as much as they like, less where their changes clash."""
         return eta0
 
-    def ahead(self, copies: int) -> float:
-        """All copies move the intercept alike: as far as all of them together will."""
-        return float(copies) if self._intercept else 1.0
+    def ahead(self, eta0: float, copies: int) -> float:
+        """Farther where changes clashed; as many times as there are copies is always safe."""
+        return min(float(copies), 1.0 / eta0)
 
     def steady_steps(self, done: int, eta0: float) -> int:
         """A whole pass: what a row adds does not depend on the number of steps."""
@@ -117,7 +118,8 @@ class DualProof(Proof):
         self._growing, self._limit, self._active = 0.0, NO_LIMIT, 1.0
         self._multiplier = 0.0
         self._objective, self.bound = math.inf, -math.inf
-        self._value = -math.inf
+        self._before: tuple[float, float] | None = None
+        self._excess = math.inf
         self._sums: Doubles = np.zeros(3)
         self._mean_from, self._mean_of = 0.0, 0
         self._rebuilt_at = 0.0
@@ -143,10 +145,12 @@ class DualProof(Proof):
         """Goes back to an earlier pass. What was proved since remains true."""
         for name, array in last.items():
             shared[name][:] = array
-        balance = self._objectives.standing(shared["row_state"])[0]
+        stored, state = shared["stored"], shared["row_state"]
+        balance, _, active = self._objectives.standing(state)
         shift = self._intercept * self._objectives.c * balance
-        self._multiplier = float(shared["stored"][-1]) - shift
-        self._value, self._limit, self._growing = -math.inf, NO_LIMIT, 0.0
+        self._multiplier = float(stored[-1]) - shift
+        self._before = self._ascended_to(shared, balance)
+        self._active, self._limit, self._growing = active / self._rows, NO_LIMIT, 0.0
 
     def name(self, shared: Arrays) -> str:
         """The name of the array of the weights: the best that were looked at, if any were."""
@@ -182,13 +186,6 @@ class DualProof(Proof):
         """Of the next pass: whether c grows, when rows are put aside, and how many are active."""
         return self._growing, self._limit, self._active
 
-    def portion(self, alone: bool) -> float:
-        """The share of its order that each worker goes through, which repeats the active rows.
-
-        Where others learn from other rows, too, active rows come once before all meet.
-        """
-        return 1.0 if alone else max(LEAST_PORTION, self._active)
-
     def follow(self, shared: Arrays, excess: float, steps: int, alone: bool) -> Followed:
         """Takes note of a pass in which `steps` rows added `excess` to the gap.
 
@@ -196,7 +193,8 @@ class DualProof(Proof):
         """
         stored, state = shared["stored"], shared["row_state"]
         balance, largest, active = self._objectives.standing(state)
-        fell = not alone and self._fell(stored, state)
+        before, self._excess = self._excess, excess * self._active / max(1, steps)
+        fell = not alone and self._fell(shared, balance, self._excess > before)
         if not fell:
             self._growing = 0.0
             self._limit = largest or NO_LIMIT
@@ -204,7 +202,7 @@ class DualProof(Proof):
             self._balance_intercept(stored, moved, balance)
             self._add_to_mean(shared)
         self._active = active / self._rows
-        self._pace.passed(steps / self._rows, excess * self._active / max(1, steps))
+        self._pace.passed(steps / self._rows, self._excess)
         return Followed(self._pace.is_due(self._wanted()), fell)
 
     def _balance_intercept(
@@ -215,12 +213,31 @@ class DualProof(Proof):
             self._multiplier = multiplier
             stored[-1] = multiplier + self._intercept * self._objectives.c * balance
 
-    def _fell(self, stored: npt.NDArray[np.float32], state: npt.NDArray[np.float32]) -> bool:
-        """Whether the dual objective is lower than after the pass before."""
-        square = float(squared_norm(stored[:-1]))
-        before, self._value = self._value, self._objectives.dual(state, square)
-        fell = not self._value >= before - FALLEN * max(abs(before), abs(self._value))
-        return fell and math.isfinite(before)
+    def _fell(self, shared: Arrays, balance: float, rises: bool) -> bool:
+        """Whether a pass did harm: to the dual objective, with an intercept an augmented one.
+
+        That takes time, so it is asked only after a pass whose rows added more to the gap than
+        those of the pass before: the next one is then compared with it.
+        """
+        before, self._before = self._before, None
+        if before is None and not rises:
+            return False
+        now = self._ascended_to(shared, balance)
+        self._before = now if rises else None
+        if before is None:
+            return False
+        old, new = (value - self._penalty(was) for value, was in (before, now))
+        return not new >= old - FALLEN * max(abs(old), abs(new))
+
+    def _ascended_to(self, shared: Arrays, balance: float) -> tuple[float, float]:
+        """The dual objective, and the sum of a."""
+        square = float(squared_norm(shared["stored"][:-1]))
+        return self._objectives.dual(shared["row_state"], square), balance
+
+    def _penalty(self, balance: float) -> float:
+        """What the passes take from the dual objective for a sum of a that is not 0."""
+        more = 0.5 * self._intercept * self._objectives.c * balance
+        return (self._multiplier + more) * balance / self._rows
 
     def _add_to_mean(self, shared: Arrays) -> None:
         if not self._means:
@@ -305,6 +322,7 @@ class DualProof(Proof):
         weights = objectives.weights_of(state, self._columns)
         stored[:-1] = weights
         self._balance_intercept(stored, self._multiplier, objectives.standing(state)[0])
+        self._before = None
         self._rebuilt_at = self._pace.work
         return weights
 

@@ -46,7 +46,7 @@ class Ftrl(Solver):
 
     def plan(self, since: float, eta0: float, *numbers: float) -> Plan:
         penalty = Penalty.of(self._config.as_dict())
-        intercept = math.sqrt(self._intercept_share)
+        intercept = math.sqrt(self.intercept_share)
         growth = SHARED * self._gradient**2
         given = eta0, self._gradient, *penalty, since, growth, intercept, self._config.loss_value
         return view(Plan, *given)

@@ -147,6 +147,7 @@ class LinearProblem(RowProblem):
         # With l1 it is Ftrl, as steps along a gradient make no zeros
         kind = SOLVERS.get(config.solver) or SOLVERS.get(str(config.schedule), Sgd)
         self._solver = kind(config, *given)
+        self.intercept_share = self._solver.intercept_share
         self._refuse_heads()
         self.width = self._solver.step.width or self.heads.width
         self._outcome = self._solver.outcome(self.columns, self.effort)
@@ -306,10 +307,6 @@ class LinearProblem(RowProblem):
     ) -> None:
         """Fills `order` with the rows from `first` on, in a random order."""
         self._outcome.shuffle(order, first, seed, state)
-
-    def portion(self, alone: bool) -> float:
-        """The share of its order that each worker goes through in an epoch."""
-        return self._proof.portion(alone) if self._proof else 1.0
 
     def follow(self, shared: Arrays, excess: float, steps: int, alone: bool) -> Followed:
         """Takes note of an epoch, with what its rows added to the gap when they were visited."""
@@ -480,9 +477,9 @@ class LinearProblem(RowProblem):
         """One in how many rows is visited in this share; the others were put aside."""
         return 1.0 / max(share.numbers[-1], 1.0 / self.units) if share.numbers else 1.0
 
-    def ahead(self, copies: int) -> float:
-        """How much farther the intercept goes on one of so many copies than it is handed in."""
-        return self._solver.ahead(copies)
+    def ahead(self, share: Share, copies: int) -> float:
+        """How much farther weights go on one of so many copies than they are merged."""
+        return self._solver.ahead(share.eta0, copies)
 
     def _fetching(self, writers: int) -> Fetching:
         cached = CACHED if writers == 1 else CACHED_BY_ONE

@@ -153,20 +153,27 @@ class Objectives:
 
     def balance(self, state: Weights) -> None:
         """Moves dual variables until their sum is 0: those between their bounds, if they can."""
-        move = kernels.room(self._loss, self._weighted)
         for everything in (0.0, 0.0, 1.0):
             left = self.standing(state)[0]
-            up, down = move(self.rows, state, self._parameter, 0.0, everything)
+            up, down = self._moved(state, 0.0, everything)
             there = up if left < 0.0 else down
             if left == 0.0 or there == 0.0:
                 continue
             share = -float(np.sign(left)) * min(1.0, abs(left) / there)
-            move(self.rows, state, self._parameter, share, everything)
+            self._moved(state, share, everything)
+
+    def _moved(self, state: Weights, share: float, everything: float) -> Doubles:
+        """How far dual variables can move up, and down; a share of that is done."""
+        kernel = kernels.room(self._loss, self._weighted)
+        given = state, self._parameter, share, everything
+        found: Doubles = np.sum(self._in_parts(lambda s: kernel(self.rows, s, *given)), axis=0)
+        return found
 
     def review(self, scores: Weights, bias: float, state: Weights) -> int:
         """Takes those rows back into the passes that are not at their optimum; how many."""
         kernel = kernels.reviewer(self._loss, self._weighted)
-        return int(kernel(self.rows, scores, bias, self.c, self._parameter, state))
+        given = scores, bias, self.c, self._parameter, state
+        return int(sum(self._in_parts(lambda span: kernel(self.rows, span, *given))))
 
     def adopt(self, scores: Weights, bias: float, known: bool, state: Weights) -> None:
         """Dual variables to go on from: those that are known, or those that suit the scores."""

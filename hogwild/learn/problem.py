@@ -219,13 +219,6 @@ class Problem(ABC):
         """What the plan of the next share needs besides its rate."""
         return ()
 
-    def portion(self, alone: bool) -> float:
-        """The share of its order that each worker goes through in an epoch.
-
-        `alone`: whether no worker learns beside another.
-        """
-        return 1.0
-
     def follow(self, shared: Arrays, excess: float, steps: int, alone: bool) -> Followed:
         """Takes note of an epoch, with what its rows added to the gap when they were visited."""
         raise NotImplementedError
@@ -360,8 +353,8 @@ class RowProblem(Problem):
         """One in how many rows is visited in this share; the others were put aside."""
         return 1.0
 
-    def ahead(self, copies: int) -> float:
-        """How much farther the intercept goes on one of so many copies than it is handed in."""
+    def ahead(self, share: Share, copies: int) -> float:
+        """How much farther weights go on one of so many copies than they are merged."""
         return 1.0
 
     def add_snapshot(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:

@@ -35,7 +35,7 @@ class Sgd(Solver):
 
     def plan(self, since: float, eta0: float, *numbers: float) -> Any:
         config = self._config
-        return view(Plan, eta0, config.l2, since, self._intercept_share, config.loss_value)
+        return view(Plan, eta0, config.l2, since, self.intercept_share, config.loss_value)
 
     def rate(self, done: int, eta0: float) -> float:
         return float(self.step.reach(self.plan(0.0, eta0), float(max(1, done))))

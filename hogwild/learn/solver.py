@@ -95,7 +95,7 @@ class Solver(ABC):
         self._config = config
         self._heads = heads
         self._data = data
-        self._intercept_share = intercept_share
+        self.intercept_share = intercept_share
 
     @property
     @abstractmethod
@@ -125,8 +125,8 @@ class Solver(ABC):
     def start(self, stored: npt.NDArray[np.float32]) -> None:
         """Prepares stored numbers, which are zero or from an earlier training."""
 
-    def ahead(self, copies: int) -> float:
-        """How much farther the intercept goes on one of so many copies than it is handed in."""
+    def ahead(self, eta0: float, copies: int) -> float:
+        """How much farther weights go on one of so many copies than they are merged."""
         return 1.0
 
     def factor(self, epoch: int) -> float:

@@ -163,11 +163,6 @@ def tiers_of(
     return view(Tiers, columns, np.array(ends, np.uint64), couplings, fewest_rows)
 
 
-def merged_more_often(tiers: Tiers, times: float) -> Tiers:
-    """The same columns, of which changes are merged so many times as often."""
-    return view(Tiers, *tiers[:-1], tiers.fewest_rows / times) if times > 1 else tiers
-
-
 def places_of(columns: npt.NDArray[np.uint32], width: int) -> npt.NDArray[np.int64]:
     """Where the weights of some columns stand, one after the other."""
     return (columns[:, None].astype(np.int64) * width + np.arange(width)).ravel()
@@ -190,7 +185,7 @@ class CombineWorker(RowWorker):
         own = private_arrays(dict.fromkeys(("weights", "others"), (size, np.float32)))
         sums = shared["sums"].reshape(workers, -1)[rank]
         others = np.zeros(frequent, np.float32)
-        self._copy = view(Copy, own["weights"], own["others"], others, sums, 1.0)
+        self._copy = view(Copy, own["weights"], own["others"], others, sums)
         self._slots = view(Slots, shared["slots"], shared["frequent_slots"][: workers * frequent])
         self._listed = places_of(self._tiers.columns, problem.width)
         self._counters = np.zeros(TIER + len(self._tiers.fewest_rows), np.int64)
@@ -216,10 +211,7 @@ class CombineWorker(RowWorker):
         takes_snapshots = self._problem.snapshots > 0 and share.end == 1
         if self._start(begin, takes_snapshots):
             task = self._problem.task(self._order, share)
-            ahead = task.own.slopes[-1] = self._problem.ahead(self._control.workers)
-            self._copy = view(Copy, *self._copy[:-1], 1 / ahead)
             clock = view(Clock, share.done, max(1.0, WARM_UP * self._problem.units))
-            tiers = merged_more_often(self._tiers, self._problem.repeats(share))
             place = begin
             while place < stop and self._control.goes_on():
                 end = min(stop, place + self._rows_between_looks)
@@ -229,7 +221,7 @@ class CombineWorker(RowWorker):
                     clock,
                     self._copy,
                     self._slots,
-                    tiers,
+                    self._tiers,
                     self._place,
                     *self._control.words,
                     self._counters,

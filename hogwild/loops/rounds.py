@@ -35,7 +35,7 @@ from hogwild.kernels.views import (
     view,
 )
 from hogwild.learn.problem import SUMS, RowProblem, Share
-from hogwild.loops.combine import TIERS, WARM_UP, merged_more_often, places_of, tiers_of
+from hogwild.loops.combine import TIERS, WARM_UP, places_of, tiers_of
 from hogwild.loops.shared import LATE, LoneWorker
 from hogwild.loops.visiting import visitor
 from hogwild.loops.worker import NAP, Worker
@@ -50,6 +50,7 @@ SNAPSHOTS = 16  # of an epoch, at most: at each of them all columns are merged
 NEAR = 1.0  # how far a slope may be changed by what others do not see yet
 AFFORDED = 0.06  # of the time: what merging a tier may take; the copies are many, so often
 TOO_FAR = 1.5  # times as far: then the shards together would overshoot, and again on the way back
+NEAR_IF_EXACT, TOO_FAR_IF_EXACT = 0.3, 10.0  # the same for steps that need no rate, and a check
 START = 0  # the phase at whose end workers wait for each other
 # Places in the state: rows done per shard, rows of this round, the stage, barriers passed, the half
 # of the lists that is written, the number of frequent columns that this round merges, whether it
@@ -59,6 +60,7 @@ DONE, SIZE, STAGE, MET, HALF, UPTO, WHOLE, EARLY, AFTER, MERGING, WAITING, TIER 
 STATE = 32  # words
 LEARNING, MERGING_FREQUENT, ENDING = range(3)
 FEWEST_ROWS = 4  # of a shard in a round
+FEWEST_TIMES = 16  # that all columns are merged while the rows that are repeated come once
 
 
 class Rounds(NamedTuple):
@@ -66,8 +68,8 @@ class Rounds(NamedTuple):
 
     `first` to `end`: its shards, of `shards`; `begin` to `stop`: its share of the weights. Rows of
     the longest shard, rows per shard in a batch (0: no batches), rows between two snapshots (0: no
-    snapshots), the row after which snapshots are late, and how much of the change of a copy's
-    intercept is merged: 1, but where others are expected to make changes alike.
+    snapshots), the row after which snapshots are late, and how much of the change of a copy is
+    merged: 1, but where others are expected to make changes alike.
     """
 
     first: int
@@ -123,13 +125,15 @@ def plan_round(state, rounds, tiers, rate, warmth):
     if size >= rounds.longest - at:
         size, whole = rounds.longest - at, True
     passed = size * np.int64(rounds.shards)
-    rows = np.float64(state[U(TIER) + count] + passed)
+    # A round is shorter than wanted by less than a row of each shard
+    less = np.float64(rounds.shards)
+    rows = np.float64(state[U(TIER) + count] + passed) + less
     if rows >= rows_until(count, rate, warmth, tiers):
         whole = True
     due: Any = U(0)
     for tier in range(U(0), count + U(1)):
         state[U(TIER) + tier] += passed
-        rows = np.float64(state[U(TIER) + tier])
+        rows = np.float64(state[U(TIER) + tier]) + less
         if whole or rows >= rows_until(tier, rate, warmth, tiers):
             due = tier
     for tier in range(U(0), due + U(1)):
@@ -154,7 +158,7 @@ def pass_on(copy, columns, width, known, upto, part, changes):
     for p in range(U(0), upto):
         for k in range(U(0), width):
             change = copy[width * U(columns[p]) + k] - known[width * p + k]
-            changes[width * p + k] = change if p > U(0) else part * change
+            changes[width * p + k] = part * change
 
 
 @inline
@@ -190,7 +194,7 @@ def merge_all(rounds, merged):
         for shard in range(U(0), rounds.shards):
             for k in range(first, stop):
                 before = np.float32(0) if from_zero else base[k]
-                scratch[k - first] += copies[shard * size + k] - before
+                scratch[k - first] += rounds.part * (copies[shard * size + k] - before)
         for k in range(first, stop):
             base[k] = scratch[k - first]
         for shard in range(U(0), rounds.shards):
@@ -334,16 +338,24 @@ class OrderedWorker(Worker):
 
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
         super().__init__(problem, shared, control, rank)
-        self._first, self._end = share_of(SHARDS, control.workers, rank)
+        self._shards = self.shards(control.workers)
+        self._first, self._end = share_of(self._shards, control.workers, rank)
         self._share = share_of(problem.size, control.workers, rank)
-        self._tiers = tiers_of(problem, (SHARDS - 1) / SHARDS, NEAR, AFFORDED)
+        unseen = (self._shards - 1) / self._shards
+        near = NEAR_IF_EXACT if problem.step.exact else NEAR
+        self._tiers = tiers_of(problem, unseen, near, AFFORDED)
         self._listed = places_of(self._tiers.columns, problem.width)
         self._frequent = np.zeros(len(self._listed), np.float32)
         self._scratch = np.empty(int(PIECE), np.float32)
         self._state = np.zeros(STATE, np.int64)
         # Where shards begin, and the last ends
-        self._bounds = np.arange(SHARDS + 1) * problem.units // SHARDS
+        self._bounds = np.arange(self._shards + 1) * problem.units // self._shards
         self._order = np.empty(self._bounds[self._end] - self._bounds[self._first], np.uint32)
+
+    @staticmethod
+    def shards(workers: int) -> int:
+        """How many there are."""
+        return SHARDS
 
     @classmethod
     def kernels(cls, problem: RowProblem) -> list[Kernel]:
@@ -353,11 +365,11 @@ class OrderedWorker(Worker):
     @classmethod
     def arrays(cls, problem: RowProblem, workers: int) -> Wanted:
         """The base, a copy for each shard, and lists of changes."""
-        size = problem.size
+        size, shards = problem.size, cls.shards(workers)
         return {
             "base": (size, np.float32),
-            "copies": (SHARDS * size, np.float32),
-            "lists": (2 * SHARDS * problem.width * TIERS[-1], np.float32),
+            "copies": (shards * size, np.float32),
+            "lists": (2 * shards * problem.width * TIERS[-1], np.float32),
             "sums": (2 * size if problem.snapshots else 1, np.float32),
             "barrier": (8, np.int64),
         }
@@ -371,7 +383,7 @@ class OrderedWorker(Worker):
             return []
         self._start()
         begins, stops, longest = self._places(share)
-        losses = np.zeros(SHARDS)
+        losses = np.zeros(self._shards)
         if self._wait_for_everyone(START):
             self._go(share, (losses, begins, stops), longest)
         self._finish(share.end == 1 and self._problem.snapshots > 0)
@@ -388,7 +400,7 @@ class OrderedWorker(Worker):
         plan = problem.plan(share)
         rate = float(problem.step.reach(plan, share.done + int(WARM_UP * problem.units)))
         far = rate * float((tiers.coupling * np.maximum(FEWEST, tiers.fewest_rows)).max())
-        return far > TOO_FAR
+        return far > (TOO_FAR_IF_EXACT if problem.step.exact else TOO_FAR)
 
     @cached_property
     def _lone(self) -> LoneWorker:
@@ -398,7 +410,7 @@ class OrderedWorker(Worker):
         """Makes the copies, and its share of the base."""
         whole, mine = self._shared["stored"], slice(*self._share)
         self._shared["base"][mine] = whole[mine]
-        copies = self._shared["copies"].reshape(SHARDS, -1)
+        copies = self._shared["copies"].reshape(self._shards, -1)
         copies[self._first : self._end] = 0 if self.batch else whole
         self._frequent[:] = whole[self._listed]
         met = self._state[MET]
@@ -427,16 +439,17 @@ class OrderedWorker(Worker):
         problem, control, shared = self._problem, self._control, self._shared
         snapshots = min(SNAPSHOTS, problem.snapshots) if share.end == 1 else 0
         gap = -(-longest // snapshots) if snapshots else 0
-        mine = self._first, self._end, SHARDS, *self._share, self._rank, control.workers
+        mine = self._first, self._end, self._shards, *self._share, self._rank, control.workers
         steps, _, stop = control.words
         names = ("lists", "sums", "row_state")
         task = problem.task(self._order, share)
-        ahead = task.own.slopes[-1] = problem.ahead(1 if self.batch else SHARDS)
+        ahead = task.own.slopes[-1] = problem.ahead(share, 1 if self.batch else self._shards)
+        batch = self.batch // self._shards
         arguments = (
             task,
             view(Clock, share.done, max(1.0, WARM_UP * problem.units)),
-            merged_more_often(self._tiers, problem.repeats(share)),
-            view(Rounds, *mine, longest, self.batch // SHARDS, gap, int(LATE * longest), 1 / ahead),
+            self._tiers_of(share, task.plan),
+            view(Rounds, *mine, longest, batch, gap, int(LATE * longest), 1 / ahead),
             view(
                 Merged,
                 shared["base"],
@@ -458,6 +471,15 @@ class OrderedWorker(Worker):
         self._merged += 1e-9 * int(self._state[MERGING])
         self._waited += 1e-9 * int(self._state[WAITING])
 
+    def _tiers_of(self, share: Share, plan: Any) -> Tiers:
+        """How often columns are merged: more often where few rows are repeated."""
+        tiers, times = self._tiers, self._problem.repeats(share)
+        if times == 1.0:
+            return tiers
+        most = self._problem.units / (FEWEST_TIMES * times)
+        least = 1.0 / (most * float(self._problem.step.reach(plan, share.done)))
+        return view(Tiers, *tiers[:2], np.maximum(tiers.coupling, least), tiers.fewest_rows / times)
+
     def _finish(self, snapshots: bool) -> None:
         """Writes its share of what was learned to where everyone looks for it.
 
@@ -470,6 +492,14 @@ class OrderedWorker(Worker):
                 self._shared[name][mine] = sums[mine]
             if self._rank == 0:
                 self._control.add_snapshots(int(self._state[EARLY]), int(self._state[AFTER]))
+
+
+class TogetherWorker(OrderedWorker):
+    """The same with a shard for each worker, for steps that others must see soon."""
+
+    @staticmethod
+    def shards(workers: int) -> int:
+        return workers
 
 
 class MinibatchWorker(OrderedWorker):

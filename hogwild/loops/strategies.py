@@ -6,7 +6,7 @@ A strategy is a kind of worker for problems of rows, one for problems of blocks,
 from dataclasses import dataclass
 from typing import Any
 
-from hogwild.learn.problem import BlockProblem, Problem
+from hogwild.learn.problem import BlockProblem, Problem, RowProblem
 from hogwild.loops.averaging import AveragedWorker, MixedWorker
 from hogwild.loops.blocks import RacingBlockWorker, StrataWorker
 from hogwild.loops.column_strata import ColumnStrataWorker
@@ -14,7 +14,7 @@ from hogwild.loops.combine import CombineWorker
 from hogwild.loops.excluding import LockedWorker, RoundRobinWorker
 from hogwild.loops.heads import HeadsWorker
 from hogwild.loops.passes import PassesWorker
-from hogwild.loops.rounds import MinibatchWorker, OrderedWorker
+from hogwild.loops.rounds import MinibatchWorker, OrderedWorker, TogetherWorker
 from hogwild.loops.shared import RowWorker
 from hogwild.loops.worker import Worker
 from hogwild.parallel.memory import Arrays
@@ -36,6 +36,7 @@ class Strategy:
         exclusive: workers exclude each other.
         averages: the weights of workers are averaged.
         threads: its workers are threads that one worker uses.
+        exact: workers for steps that are exact, if others than `rows`.
     """
 
     summary: str
@@ -46,6 +47,7 @@ class Strategy:
     exclusive: bool = False
     averages: bool = False
     threads: bool = False
+    exact: type[Worker] | None = None
 
     @property
     def loses(self) -> bool:
@@ -55,6 +57,8 @@ class Strategy:
     def workers(self, problem: Problem) -> type[Worker]:
         """The kind of worker for this problem."""
         kind = self.blocks if isinstance(problem, BlockProblem) else self.rows
+        if isinstance(problem, RowProblem) and problem.step.exact:
+            kind = self.exact or kind
         assert kind is not None  # as `Config` has seen to
         return kind
 
@@ -67,6 +71,7 @@ STRATEGIES: dict[str, Strategy] = {
         "each worker trains a private copy; updates are merged, frequent columns more often; no "
         "update is lost",
         CombineWorker,
+        exact=TogetherWorker,
     ),
     "ordered": Strategy(
         "as combine, but merged in order at fixed points: the same bytes for any number of workers",

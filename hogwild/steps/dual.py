@@ -3,9 +3,9 @@
     w = c * sum of weight_i a_i x_i,   c = 1 / (l2 n)
     score = <w, x> + b;   new = best(score, a, k = c weight |x|^2);   w <- w + c weight (new - a) x
 
-Rows share the intercept, so workers on copies would all make the same change to it, and together
-overshoot. On its own copy a worker therefore moves it as far as all of them will, and so shortens
-its steps (Ma et al., "Adding vs. averaging in distributed primal-dual optimization", 2015).
+Workers on copies make changes alike, and together may overshoot. Where they did, each moves its own
+copy farther than it will be merged, by up to the number of copies, and so shortens its steps (Ma et
+al., "Adding vs. averaging in distributed primal-dual optimization", 2015).
 
 The intercept is a column with the value B, whose weight starts from a multiplier: b = multiplier +
 c B^2 * sum of weight_i a_i (the method of multipliers on sum of weight_i a_i = 0).
@@ -36,7 +36,7 @@ from hogwild.steps.step import Step
 A, Q, PULL = (U(place) for place in range(3))
 STATE = 3
 # In the scratch of a worker: how the weights change, the new dual variable, and how much farther
-# the intercept goes on its own copy
+# they go on its own copy
 CHANGE, NEW, AHEAD = (U(place) for place in range(3))
 LEAST = 1e-30  # a squared length, times c: an empty row has no other
 
@@ -93,8 +93,7 @@ def dual(loss: str, weighted: bool) -> Step:
         more = grown(plan, t)
         score = more * np.float64(dot_with(rows, row, stored.read) + stored.bias[0])
         a = np.float64(state[place])
-        length = q + (task.own.slopes[AHEAD] - 1.0) * plan.intercept
-        k = max(LEAST, plan.c * weight * length * plan.lengthened * more)
+        k = max(LEAST, plan.c * weight * q * plan.lengthened * more)
         new = np.float64(np.float32(best(score, target, a, k, plan.parameter)))
         put_aside(plan, state, place, score, target, new == a)
         task.own.slopes[CHANGE] = plan.c * weight * (new - a)
@@ -106,9 +105,9 @@ def dual(loss: str, weighted: bool) -> Step:
     def write(task, row, stored, t):
         change = task.own.slopes[CHANGE]
         if change != 0.0:
-            add_to_columns(task.rows, row, np.float32(change), stored.write)
-            farther = change * task.own.slopes[AHEAD] * task.plan.intercept
-            stored.moved[0] += np.float32(farther)
+            farther = change * task.own.slopes[AHEAD]
+            add_to_columns(task.rows, row, np.float32(farther), stored.write)
+            stored.moved[0] += np.float32(farther * task.plan.intercept)
             stored.state[U(STATE) * row] = np.float32(task.own.slopes[NEW])
 
     name = f"dual-{loss}" + ("-weighted" if weighted else "")

@@ -6,10 +6,12 @@ from functools import cache
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
 
 import hogwild
 from hogwild.data.synthetic import rcv1
 from hogwild.errors import OptionError, WorkerError
+from hogwild.learn.dual import DualAscent
 from hogwild.learn.duals import DUALS, INWARDS
 from hogwild.learn.losses import LOSSES, SIGNS
 from hogwild.steps.dual import STATE
@@ -125,6 +127,38 @@ def test_the_gap_is_never_below_the_true_one(loss, intercept, epochs):
     if row["gap"] is not None:
         assert row["objective"] / (1 + row["gap"]) <= best["objective"] * (1 + 1e-7)
     assert row["objective"] >= optimum * (1 - 1e-7)
+
+
+SPARSE = 12_000  # rows, of which no two have much in common
+
+
+@cache
+def sparse():
+    return rcv1(SPARSE, seed=3)[0]
+
+
+@each(loss=["hinge", "logistic"], intercept=[False, True], strategy=["combine", "ordered"])
+def test_several_workers_need_about_as_many_passes_as_one(loss, intercept, strategy):
+    given = {"solver": "dual", "loss": loss, "intercept": intercept, "l2": 1e-4, "tol": 1e-4}
+    alone = hogwild.train(sparse(), workers=1, **given)
+    together = hogwild.train(sparse(), workers=2, strategy=strategy, **given)
+    assert not together.notes
+    assert together.reason == alone.reason == "converged"
+    assert len(together.trace) <= 1.5 * len(alone.trace) + 1
+
+
+@each(rate=[1.0, 0.5, 0.2], strategy=["combine", "ordered"])
+def test_weights_are_those_of_the_dual_variables_however_careful_steps_are(
+    rate, strategy, monkeypatch
+):
+    monkeypatch.setattr(DualAscent, "find_rate", lambda *_: rate)
+    rows, l2, given = sparse(), 1e-4, {"solver": "dual", "loss": "hinge", "backend": "thread"}
+    given |= {"workers": 2, "strategy": strategy, "tol": 0, "epochs": 4, "l2": l2}
+    state = hogwild.train(rows, **given).state.weights
+    a = state["row_state"].reshape(-1, STATE)[:, 0].astype(float)
+    X = csr_matrix((rows.values, rows.indices, rows.indptr), (SPARSE, rows.columns))
+    weights = X.T.astype(float) @ a / (l2 * SPARSE)
+    assert np.abs(state["stored"][:-1] - weights).max() < 1e-4 * np.abs(weights).max()
 
 
 @pairs(loss=["hinge", "logistic"], intercept=[False, True], loop=LOOPS)
