@@ -38,10 +38,6 @@ class Proof(Outcome):
     def use(self, threads: int) -> None:
         """The threads of this process that may be used."""
 
-    def portion(self, alone: bool) -> float:
-        """The share of its order that each worker goes through in an epoch."""
-        return 1.0
-
     @property
     def gap(self) -> float:
         """The proved gap as a share of the lower bound; infinite where that tells nothing."""
