@@ -34,7 +34,14 @@ TASKS = {
     "regression": Task("squared", "linear", ("numbers", "counts")),
     "mf": Task("squared", "factors", ()),
 }
-SGD, DUAL, NEWTON, CG, COORDINATE = SOLVERS = ("sgd", "dual", "newton", "cg", "coordinate")
+SGD, DUAL, NEWTON, CG, CLOSED, COORDINATE = SOLVERS = (
+    "sgd",
+    "dual",
+    "newton",
+    "cg",
+    "closed",
+    "coordinate",
+)
 EPOCHS = 20
 ADAPTIVE = "adaptive"  # the schedule with a rate for each weight, or for each row of factors
 DEFAULTS: dict[str, dict[str, Any]] = {
@@ -228,8 +235,9 @@ class Config:
         SGD,
         "sgd: stochastic gradient descent. Others need no learning rate, and prove how near the "
         "optimum they are: dual (dual coordinate ascent), newton (Newton's method, for losses with "
-        "a second derivative), cg (conjugate gradients, for the squared loss), coordinate "
-        "(coordinate descent on columns, with --l1; it copies the data)",
+        "a second derivative), cg (conjugate gradients, for the squared loss), closed (the normal "
+        "equations, for the squared loss and few columns), coordinate (coordinate "
+        "descent on columns, with --l1; it copies the data)",
         family="linear",
         choices=always(*SOLVERS),
     )
@@ -378,7 +386,7 @@ class Config:
     @property
     def is_newton(self) -> bool:
         """Whether a linear model is learned by Newton's method, on whole passes."""
-        return self.family == "linear" and self.solver in (NEWTON, CG)
+        return self.family == "linear" and self.solver in (NEWTON, CG, CLOSED)
 
     @property
     def proves(self) -> bool:

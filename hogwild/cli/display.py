@@ -17,6 +17,7 @@ METHODS = {
     "dual": "dual coordinate ascent",
     "newton": "Newton's method",
     "cg": "conjugate gradients",
+    "closed": "normal equations",
     "coordinate": "coordinate descent on columns",
 }
 BAR = 24
@@ -187,7 +188,8 @@ class Table:
 def _way(options: Row, chosen: Row) -> str:
     """How training goes."""
     if chosen["proves"]:
-        return METHODS[options["solver"]]
+        counted = f" ({chosen['operations']:.1g} operations)" if "operations" in chosen else ""
+        return METHODS[options["solver"]] + counted
     found = f"found in {chosen['eta0_seconds']:.3f} s" if chosen["eta0_found"] else "given"
     return f"{options['schedule']} rate with eta0 {chosen['eta0']:.4g} ({found})"
 

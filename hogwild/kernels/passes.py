@@ -93,6 +93,19 @@ def hessian_product(rows, span, vector, seconds, dots, out):
                 out[U(rows.columns[k])] += factor * np.float64(rows.values[k])
 
 
+@kernel(types.void(ROWS, SPAN, READ, DOUBLES))
+def add_products(rows, span, seconds, out):
+    """Adds second * x * x' to the matrix `out`, for each two values of a row, in their order."""
+    columns = U(np.sqrt(np.float64(out.size)) + 0.5)
+    for row in range(span.begin, span.end):
+        end = U(rows.ends[row])
+        for k in range(U(rows.begins[row]), end):
+            first = columns * U(rows.columns[k])
+            factor = seconds[row] * np.float64(rows.values[k])
+            for other in range(k + U(1), end):
+                out[first + U(rows.columns[other])] += factor * np.float64(rows.values[other])
+
+
 @cache
 def along(loss: str, weighted: bool) -> Kernel:
     """The kernel (rows, span, scores, changes, step, bias, share, turn, parameter) -> sums.

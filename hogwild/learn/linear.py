@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.config import ADAPTIVE, CG, COORDINATE, DUAL, NEWTON, VOTE, Config
+from hogwild.config import ADAPTIVE, CG, CLOSED, COORDINATE, DUAL, NEWTON, VOTE, Config
 from hogwild.data.rows import Labels, Rows
 from hogwild.data.statistics import largest_columns
 from hogwild.errors import DataError, OptionError
@@ -24,6 +24,7 @@ from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
 from hogwild.kernels.views import Clock, Fetching, Span, Stored, Task, task_of, view
 from hogwild.learn import column_sizes, fetching, progress
+from hogwild.learn.closed import Closed, operations
 from hogwild.learn.coordinate import CoordinateDescent
 from hogwild.learn.dual import DualAscent
 from hogwild.learn.ftrl import Ftrl
@@ -75,6 +76,7 @@ SOLVERS: dict[str, type[Solver]] = {
     DUAL: DualAscent,
     NEWTON: Newton,
     CG: Newton,
+    CLOSED: Closed,
     COORDINATE: CoordinateDescent,
     ADAPTIVE: Ftrl,
 }
@@ -215,9 +217,12 @@ class LinearProblem(RowProblem):
         ]
 
     def chosen(self) -> dict[str, Any]:
-        """The weight of each label, where classes have weights."""
+        """The weight of each label, where classes have weights; operations of `closed`."""
         by_label = self._class_weights
-        return {} if by_label is None else {"class_weights": by_label.tolist()}
+        found = {} if by_label is None else {"class_weights": by_label.tolist()}
+        if self.config.solver == CLOSED:
+            found["operations"] = operations(self._sets["train"], self.columns)
+        return found
 
     @property
     def model_bytes(self) -> int:

@@ -96,14 +96,14 @@ NEEDS = (
     Need(
         "solver",
         _given("solver"),
-        lambda config: config.solver != "cg" or config.loss_name == "squared",
-        "the loss squared to be cg",
+        lambda config: config.solver not in ("cg", "closed") or config.loss_name == "squared",
+        "the loss squared to be cg or closed",
     ),
     Need(
         "solver",
         _given("solver"),
         lambda config: not config.proves or config.is_coordinate or config.l1 == 0,
-        "an l1 of 0 to be dual, newton or cg",
+        "an l1 of 0 to be dual or another than sgd and coordinate",
     ),
     Need(
         "solver",
@@ -128,14 +128,14 @@ NEEDS = (
         "strategy",
         _given("strategy"),
         lambda config: not config.makes_passes or config.strategy == AUTO,
-        "to be auto with the solvers newton, cg and coordinate, which make whole passes",
+        "to be auto with the solvers newton, cg, closed and coordinate, which make whole passes",
     ),
     *(
         Need(
             option,
             _given(option),
             _only_sgd,
-            "the solver sgd; others have no learning rate",
+            "the solver sgd; dual and others have no learning rate",
         )
         for option in ("schedule", "eta0", "beta")
     ),
@@ -143,7 +143,7 @@ NEEDS = (
         "average",
         lambda config: not config.average,
         _only_sgd,
-        "to be left out with the solvers dual, newton, cg and coordinate",
+        "to be left out with dual and other solvers than sgd",
     ),
     Need(
         "target",

@@ -269,9 +269,11 @@ class NewtonProof(Iterated):
             if abs(move) > wide and not self._is_quadratic:
                 move, wide = -math.copysign(wide, first), 2.0 * wide
             after = self._bias + move
+            if after == self._bias:
+                break
             if not low < after < high:
                 after = 0.5 * (low + high)
-            if after in (self._bias, low, high):
+            if after in (low, high):
                 break
             self._bias = after
             if abs(first * move) <= ROUNDING**2 * abs(loss):

@@ -16,7 +16,7 @@ from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import Span, view
 from hogwild.learn.heads import Heads
 from hogwild.learn.sets import Set
-from hogwild.threads import side_by_side
+from hogwild.threads import share_of, side_by_side
 
 Doubles = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -98,6 +98,12 @@ class Passes:
         total /= self.size
         return total
 
+    def hessian(self, slope: Slope) -> Doubles:
+        """The Hessian of the mean loss as a matrix; one pass."""
+        add = partial(kernels.add_products, self._rows)
+        total = self._sums(self._columns, add, self.seconds)[1].reshape(-1, self._columns)
+        return (total + total.T) / self.size + np.diag(slope.diagonal)
+
     def along(
         self, scores: Doubles, changes: Doubles, step: float, bias: float, share: float, turn: float
     ) -> tuple[float, float, float]:
@@ -142,10 +148,8 @@ class Passes:
 
 
 def _spans(data: Set, columns: int) -> list[Span]:
-    """Shards of rows that have about as many non-zeros each."""
-    ends = np.cumsum(data.view.ends - data.view.begins, dtype=np.int64)
+    """Shards that have as many rows each."""
+    nonzeros = int((data.view.ends - data.view.begins).sum())
     least = max(SHARD, SHARD_OF_COLUMNS * columns)
-    count = int(max(1, min(MOST_SHARDS, len(data), ends[-1] // least)))
-    inner = [int(np.searchsorted(ends, ends[-1] * k // count)) for k in range(1, count)]
-    bounds = [0, *inner, len(data)]
-    return [view(Span, *bounds[k : k + 2]) for k in range(count)]
+    count = max(1, min(MOST_SHARDS, len(data), nonzeros // least))
+    return [view(Span, *share_of(len(data), count, number)) for number in range(count)]

@@ -328,9 +328,9 @@ def test_data_that_cannot_be_copied_is_refused(monkeypatch):
     [
         ({"loss": "hinge"}, "the loss squared, squared_hinge or logistic to be coordinate"),
         ({"l1": 0.0}, "an l1 above 0"),
-        ({"strategy": "combine"}, "to be auto with the solvers newton, cg and coordinate"),
+        ({"strategy": "combine"}, "to be auto with the solvers newton, cg, closed and coordinate"),
         ({"eta0": 0.1}, "others have no learning rate"),
-        ({"average": False}, "to be left out with the solvers"),
+        ({"average": False}, "to be left out with dual"),
     ],
 )
 def test_what_it_cannot_do_is_refused(options, told):

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import minimize
 
 import hogwild
@@ -17,7 +18,7 @@ from hogwild.learn.losses import COUNTS, LOSSES, NUMBERS, SIGNS
 from hogwild.learn.passes import Passes
 from hogwild.learn.sets import Set
 from tests import reference
-from tests.combinations import pairs
+from tests.combinations import each, pairs
 from tests.examples import default_of, random_rows, random_weights
 
 COLUMNS = 12
@@ -167,11 +168,11 @@ def test_training_comes_to_the_optimum_and_knows_how_near_it_is(loss, l2, interc
     np.testing.assert_allclose(result.model.weights, place[:-1], atol=0.02)
 
 
-@pytest.mark.parametrize("intercept", [False, True])
-def test_cg_solves_the_normal_equations(intercept):
+@each(solver=["cg", "closed"], intercept=[False, True])
+def test_cg_and_closed_solve_the_normal_equations(solver, intercept):
     X, y, _ = draw("squared")
     l2 = 1e-2
-    result = train(X, y, "squared", solver="cg", l2=l2, intercept=intercept, tol=1e-12)
+    result = train(X, y, "squared", solver=solver, l2=l2, intercept=intercept, tol=1e-12)
     A = np.column_stack([X, np.ones(len(y))]) if intercept else X
     penalty = np.diag([l2 * len(y)] * COLUMNS + [0.0] * intercept)
     exact = np.linalg.solve(A.T @ A + penalty, A.T @ y)
@@ -179,13 +180,35 @@ def test_cg_solves_the_normal_equations(intercept):
     np.testing.assert_allclose(found, exact, rtol=1e-5, atol=1e-6)
 
 
-def test_without_a_penalty_cg_is_least_squares():
+@pytest.mark.parametrize("solver", ["cg", "closed"])
+def test_without_a_penalty_they_are_least_squares(solver):
     X, y, _ = draw("squared")
-    result = train(X, y, "squared", solver="cg", l2=0.0, intercept=False, tol=1e-10)
+    result = train(X, y, "squared", solver=solver, l2=0.0, intercept=False, tol=1e-10)
     assert result.reason == "converged"
     assert result.trace[-1]["gap"] is None
     exact = np.linalg.lstsq(X, y, rcond=None)[0]
     np.testing.assert_allclose(result.model.weights, exact, rtol=1e-4, atol=1e-5)
+
+
+def test_closed_takes_equal_columns_without_a_penalty_for_one():
+    X, y, _ = draw("squared")
+    twice = np.column_stack([X, X[:, 0], 0 * X[:, 0]])
+    one, other = (
+        train(Z, y, "squared", solver="closed", l2=0.0).trace[-1]["objective"] for Z in (X, twice)
+    )
+    assert other == pytest.approx(one, rel=1e-6)
+
+
+def test_closed_counts_operations_and_refuses_too_many():
+    X, y, weights = draw("squared")
+    result = train(X, y, "squared", weights, solver="closed", l2=1e-3, workers=2)
+    nonzeros = np.count_nonzero(X)
+    expected = nonzeros**2 / len(y) + COLUMNS**3
+    assert result.header["chosen"]["operations"] == pytest.approx(expected)
+    assert len(result.trace) == 1
+    wide = sparse.csr_matrix((y, (range(len(y)), range(len(y)))), shape=(len(y), 10_000))
+    with pytest.raises(OptionError, match=r"closed takes 1e\+12 operations here"):
+        train(wide, y, "squared", solver="closed")
 
 
 @pytest.mark.parametrize("loss", ["logistic", "huber", "poisson"])
@@ -271,6 +294,25 @@ def objective_of(model, X, y, l2):
     return np.mean((scores - y) ** 2) / 2 + l2 / 2 * np.sum(model.weights.astype(float) ** 2)
 
 
+@pairs(loss=SMOOTH, far=[0.0, 30.0])
+def test_the_intercept_is_where_its_derivative_is_zero(loss, far):
+    X, y, weights = draw(loss)
+    problem = problem_of(X, y, weights, loss=loss, task=TASKS[kind_of(loss)])
+    proof = problem._outcome
+    for seed in range(20):
+        proof._scores = np.random.default_rng(seed).normal(size=len(y))
+        proof._bias = far
+        proof._balance()
+        slopes = weights * reference.slope(loss, proof._scores + proof._bias, y, default_of(loss))
+        left = proof._passes.slope(proof._scores, proof._bias).slope
+        assert abs(left) <= 1e-12 * np.abs(slopes).mean() + 1e-14
+
+
+def problem_of(X, y, weights=None, **options):
+    config = Config.of({"solver": "newton"} | options)
+    return LinearProblem(hogwild.Rows(X, y, sample_weight=weights), None, config)
+
+
 def test_labels_of_one_class_and_rows_of_nothing_do_no_harm():
     X = np.zeros((20, 3))
     X[::2, 0] = 1
@@ -293,8 +335,7 @@ def test_an_interrupted_iteration_leaves_better_weights_than_before():
     X, y, _ = draw("logistic")
     whole = train(X, y, "logistic", l2=1e-6, tol=1e-6)
     assert len(whole.trace) > 2
-    config = Config.of({"task": "logistic", "solver": "newton", "l2": 1e-6, "tol": 1e-6})
-    problem = LinearProblem(hogwild.Rows(X, y), None, config)
+    problem = problem_of(X, y, task="logistic", l2=1e-6, tol=1e-6)
     shared = {name: np.zeros(size, kind) for name, (size, kind) in problem.shared().items()}
     reached = []
     for stop in range(1, 8):
@@ -311,10 +352,10 @@ def test_an_interrupted_iteration_leaves_better_weights_than_before():
     [
         ({"loss": "hinge"}, "a loss with a second derivative"),
         ({"l1": 1e-3}, "an l1 of 0"),
-        ({"strategy": "combine"}, "to be auto with the solvers newton, cg"),
+        ({"strategy": "combine"}, "to be auto with the solvers newton, cg, closed and coordinate"),
         ({"eta0": 0.1}, "have no learning rate"),
-        ({"average": False}, "to be left out with the solvers"),
-        ({"solver": "cg"}, "the loss squared to be cg"),
+        ({"average": False}, "to be left out with dual"),
+        ({"solver": "cg"}, "the loss squared to be cg or closed"),
     ],
 )
 def test_what_newton_cannot_do_is_refused(options, told):
