@@ -59,10 +59,11 @@ RIDGE = 1e-11  # beside a diagonal of ones
 FLAT = 1e-10  # of the curvature along the axes: less than that is none
 MAYBE = 0.95  # share of l1: columns with larger derivatives may get a weight in an epoch
 SUFFICIENT, HALVINGS = 0.01, 40  # of a step: the share of the promised decrease that is enough
-BALANCED, ROUNDS = 1e-13, 30  # of the intercept: the sum of the slopes beside that of their sizes
+BALANCED, ROUNDS = 1e-11, 30  # of the intercept: the sum of the slopes beside that of their sizes
 RESIDUAL = 2.0  # times the intercept: how much larger that of the optimum may be
 # Shares of the objective: by which a bound may be wrong, and a sum differ from the next one
-ROUNDING, NOISE = 1e-12, 1e-14
+ROUNDING, NOISE = 1e-12, 1e-13
+RISES = 1e-9  # share of the losses: by which a step of the intercept may be too long
 PROGRESS = 0.9  # share of the gap before: one that is larger is no progress
 BYTES = 8  # of a value and its row
 GOLDEN, SHARES = (math.sqrt(5) - 1) / 2, 10
@@ -305,7 +306,7 @@ class Descent:
             step, before = -slope / bend, losses
             self._move_intercept(step)
             losses, slope, sizes, bend = self._modeled()
-            while losses > before + NOISE * abs(before) and abs(step) > BALANCED:
+            while losses > before + RISES * abs(before) and abs(step) > BALANCED:
                 step *= 0.5
                 self._move_intercept(-step)
                 losses, slope, sizes, bend = self._modeled()
@@ -540,7 +541,7 @@ class Descent:
 
 def _passes_ahead(before: float, now: float, wanted: float) -> float:
     """The passes that are needed where distances shrink as in the last one."""
-    if not math.isfinite(before):
+    if not math.isfinite(before) or wanted <= 0.0:
         return 0.0
     return math.log(now / wanted) / math.log(before / now) if now < before else math.inf
 

@@ -215,6 +215,15 @@ def test_with_so_large_a_penalty_all_weights_are_zero():
         assert result.model.intercept == pytest.approx(np.log(p / (1 - p)), rel=1e-2)
 
 
+@pytest.mark.parametrize("tol", [1e-3, 0.0])
+def test_where_nothing_is_to_be_learned_training_ends_at_once(tol):
+    X, y, _ = draw("logistic")
+    result = train(X, y, "logistic", l1=100.0, intercept=False, tol=tol)
+    assert len(result.trace) <= 2
+    assert result.trace[-1]["objective"] == pytest.approx(np.log(2))
+    assert not result.model.weights.any()
+
+
 def test_exponents_of_columns_do_not_matter_where_the_penalty_is_small():
     X, y, _ = draw("logistic", sizes=10.0 ** np.linspace(-3, 3, COLUMNS))
     result = train(X, y, "logistic", l1=1e-6, tol=1e-6)
