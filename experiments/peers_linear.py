@@ -139,7 +139,8 @@ def best_known(case: Case) -> Best:
     result = case.train(tol=CERTAINTY / 10)
     weights = result.model.weights
     objective = case.objective(weights)
-    bound = max(row["objective"] * (1 - row["gap"]) for row in result.trace if row.get("gap"))
+    proved = (row for row in result.trace if None not in (row["objective"], row["gap"]))
+    bound = max((row["objective"] * (1 - row["gap"]) for row in proved), default=0.0)
     if objective - bound > CERTAINTY * objective and not case.problem.l1:
         other = optimum(
             case.rows, case.problem.loss, case.problem.l2, False, CERTAINTY, seconds=PATIENCE
