@@ -17,6 +17,13 @@ Choice = tuple[str, str]  # a solver, and why
 
 SOLVERS = ("sgd", "dual", "newton", "cg", "closed", "coordinate")  # besides AUTO
 SGD, DUAL, NEWTON, CG, CLOSED, COORDINATE = SOLVERS
+METHODS = {  # of the solvers with a proof
+    DUAL: "dual coordinate ascent",
+    NEWTON: "Newton's method",
+    CG: "conjugate gradients",
+    CLOSED: "normal equations",
+    COORDINATE: "coordinate descent on columns",
+}
 AS_ASKED = "as asked"
 OF_DESCENT = ("schedule", "eta0", "beta", "batch")  # options
 FEW_COLUMNS = 2_000
