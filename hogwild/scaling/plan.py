@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from hogwild import machine
-from hogwild.config import TASKS, Config
+from hogwild.config import Config
 from hogwild.errors import OptionError
 from hogwild.learn.choosing import SGD
 
@@ -74,7 +74,7 @@ class Plan:
         """The options of `hogwild.train`."""
         strategy = "auto" if configuration.strategy is None else configuration.strategy
         options = self.options | {"strategy": strategy, "workers": configuration.workers, "tol": 0}
-        if TASKS[options.get("task", Config.task)].family == "linear":
+        if strategy == "auto" and options.get("task") != "mf":
             options = {"solver": SGD} | options  # strategies are those of descent
         if strategy != BATCHED and BATCHED in self.strategies:
             options.pop("batch", None)
