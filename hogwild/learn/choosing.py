@@ -37,6 +37,7 @@ def by_options(config: "Config") -> Choice:
     """The solver for these options, which may be wrong ones."""
     given = [name for name in OF_DESCENT if getattr(config, name)]
     given += ["strategy"] * (config.strategy != AUTO) + ["average"] * (not config.average)
+    given += ["merge"] * (config.merge == "vote")
     if given:
         return SGD, f"{given[0]} is an option of it"
     if config.early_stopping is not None:

@@ -215,7 +215,7 @@ def test_wrong_usage_and_wrong_data(
 
 
 def test_a_gap_that_nobody_looked_for_is_not_shown(folder: Path) -> None:
-    written(folder, ROWS + "solver = \"sgd\"\nobjective_every = 0\n")
+    written(folder, ROWS + 'solver = "sgd"\nobjective_every = 0\n')
     rows = [line for line in run.run(200) if "first_gap" in line]
     assert [row["first_gap"] for row in rows] == [None, None]
     assert all(row["gap"] > 0 for row in rows)
