@@ -39,6 +39,11 @@ GAPS = 1e-2, 1e-3, 1e-4, 1e-5
 MUCH = 0.1  # share of the model's gap that may be the solver's
 MOST_PASSES = 1000  # of a solver, for each of its gaps
 SHARDS = 8
+# Why a solver ended without the gap that was asked for, in words
+UNFINISHED = {
+    "stuck": "; single precision proves no more",
+    "epochs": f". It stopped after {MOST_PASSES:,}, so the bound may be far too low",
+}
 PROVABLE = [name for name, loss in LOSSES.items() if loss.second or name in DUALS]
 
 
@@ -84,8 +89,9 @@ def certify(
             scikit-learn's C is 1 / (l2 * number of rows).
 
     Raises:
-        OptionError: the loss, the penalty or the kind of model allows no proof, or is not known.
+        OptionError: the loss or the penalty allows no proof, or is not known.
         DataError: the model and the rows do not fit.
+        HogwildError: the file holds no model, or the model is of several classes, or not linear.
     """
     given = given_model(model)
     config = _config(given, {"loss": loss, "l2": l2, "l1": l1})
@@ -132,7 +138,7 @@ def _fitting(rows: Any, given: Given) -> Rows:
             f"{rows.name} has {rows.columns:,} columns, and the model has weights for "
             f"{columns:,}: certify it on the rows that it was trained on"
         )
-    if not np.isfinite([*given.weights, given.intercept or 0.0]).all():
+    if not np.isfinite(given.weights).all() or not math.isfinite(given.intercept or 0.0):
         raise DataError("the model has weights that are NaN or infinite")
     return _with_column(rows, columns, given.penalized) if given.penalized else rows
 
@@ -158,7 +164,7 @@ class _Proving:
         if config.task == "svm":
             self._labels = self._labels or rows.labels
             if len(self._labels) != 2:
-                raise OptionError(
+                raise DataError(
                     f"{rows.name} has {len(self._labels)} classes; certify a model of two classes"
                 )
         target = target_for(config, rows, self._labels)
@@ -202,15 +208,14 @@ class _Proving:
 
     def _how(self, moved: bool, reason: str, passes_made: float) -> str:
         """The way the bound was found, in words."""
-        made = f"{passes_made:,.3g} passes over the rows"
+        made = f"{max(1, round(passes_made)):,} passes over the rows"
         if not moved:
             return f"from the slopes of the losses at the model, {made}"
         name = self._config.choice[0]
         how = f"by {METHODS[name]}, {made}"
         if name == DUAL:
             how += f"; the loss {self._config.loss_name} has kinks, where slopes prove little"
-        ends = {"stuck": "single precision proves no more", "epochs": "it was not at its end"}
-        return f"{how}; {ends[reason]}" if reason in ends else how
+        return how + UNFINISHED.get(reason, "")
 
     def _look(self) -> tuple[float, State | None]:
         """The objective, and where the solver begins: at the model, if that is of use."""

@@ -256,17 +256,20 @@ def test_several_classes():
     X, _ = draw()
     rows = hogwild.Rows(X, np.arange(ROWS) % 3)
     ours = HeadsModel(np.zeros((3, COLUMNS)), np.zeros(3), Classes((0, 1, 2)), "hinge")
-    refused("several classes", ours, rows)
-    refused("3 classes", LogisticRegression().fit(X, rows.y), rows, loss="logistic", l2=L2)
+    refused("several classes", ours, rows, HogwildError)
+    refused(
+        "3 classes", LogisticRegression().fit(X, rows.y), rows, HogwildError, loss="logistic", l2=L2
+    )
     alone = fitted()
     del alone.classes_
-    refused("3 classes", alone, rows, loss="logistic", l2=L2)
+    refused("3 classes", alone, rows, DataError, loss="logistic", l2=L2)
 
 
 def test_other_models():
     ratings = hogwild.Ratings([1, 2, 2], [1, 1, 2], [1.0, 2.0, 3.0])
-    refused("a factors model cannot", hogwild.train(ratings, rank=2, epochs=1).model)
-    refused("a dict model cannot", {})
+    model = hogwild.train(ratings, rank=2, epochs=1).model
+    refused("a factors model cannot", model, kind=HogwildError)
+    refused("a dict model cannot", {}, kind=HogwildError)
 
 
 def test_columns_and_labels_that_do_not_fit():

@@ -65,7 +65,7 @@ def run(parsed: argparse.Namespace) -> int:
     """Prints the objective, and the metrics of the kind of target; or a certificate."""
     if parsed.certify:
         return _certify(parsed)
-    alone = [f"{name}: only with certify" for name in OBJECTIVE if getattr(parsed, name)]
+    alone = [f"{name}: it needs certify" for name in OBJECTIVE if getattr(parsed, name)]
     if alone:
         raise OptionError("\n".join(alone))
     model = load_model(parsed.model)

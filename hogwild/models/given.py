@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.data.rows import Labels
-from hogwild.errors import OptionError
+from hogwild.errors import HogwildError
 from hogwild.learn.registry import load_model
 from hogwild.model_file import MAGIC, ModelFileError
 from hogwild.models.linear import LinearModel
@@ -63,7 +63,7 @@ def given_model(model: Any) -> Given:
 
     Raises:
         ModelFileError: the file holds no model, or is damaged.
-        OptionError: the model is not linear, or has several classes.
+        HogwildError: the model is not linear, or has several classes.
     """
     if isinstance(model, Given):
         return model
@@ -77,13 +77,13 @@ def given_model(model: Any) -> Given:
 
 def _of_ours(model: Any) -> Given:
     if not isinstance(model, LinearModel):
-        raise OptionError(
+        raise HogwildError(
             f"a {getattr(model, 'kind', type(model).__name__)} model cannot be certified: give a "
             "linear model, its file, or a fitted estimator with coef_ and intercept_"
         )
     if model.kind != LinearModel.kind:
         what = "whose members vote" if model.kind == "votes" else "of several classes"
-        raise OptionError(f"a model {what} cannot be certified: give one with one score a row")
+        raise HogwildError(f"a model {what} cannot be certified: give one with one score a row")
     trained = model.about.get("options", {})
     options = {name: trained.get(name) for name in ("l2", "l1", "epsilon", "quantile")}
     options["loss"] = model.loss
@@ -121,8 +121,8 @@ def _of_arrays(coef: Any, intercept: Any, labels: Any, penalized: float = 0.0) -
     return Given(np.append(weights, bias / penalized), None, penalized, classes)
 
 
-def _several(count: int) -> OptionError:
-    return OptionError(
+def _several(count: int) -> HogwildError:
+    return HogwildError(
         f"a model of {count} classes cannot be certified: give one of two classes, or one class "
         "against the rest"
     )
@@ -181,7 +181,7 @@ def _from_liblinear(path: PathLike) -> Given:
     except (KeyError, ValueError) as problem:
         raise ModelFileError(f"{path} is not a model of LIBLINEAR: {problem}") from None
     if solver not in LIBLINEAR:
-        raise OptionError(
+        raise HogwildError(
             f"{path}: the solver {solver} cannot be certified; known are {', '.join(LIBLINEAR)}"
         )
     if classes > 2:
@@ -193,7 +193,7 @@ def _from_liblinear(path: PathLike) -> Given:
             f"{len(weights):,}"
         )
     if len(labels) == 1:
-        raise OptionError(f"{path}: the model has one class; give one of two classes")
+        raise HogwildError(f"{path}: the model has one class; give one of two classes")
     if bias == 0:  # a column of zeros
         weights = weights[:-1]
     both = (labels[1], labels[0]) if labels else None
