@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from hogwild.version import VERSION
 
 if TYPE_CHECKING:  # for these, a redundant alias says that the name is public
+    from hogwild.certificate import Certificate as Certificate
+    from hogwild.certificate import certify as certify
     from hogwild.config import Config as Config
     from hogwild.coordinator import Result as Result
     from hogwild.coordinator import Watcher as Watcher
@@ -44,6 +46,7 @@ if TYPE_CHECKING:  # for these, a redundant alias says that the name is public
 __version__ = VERSION
 
 _HOMES = {
+    "certificate": ("Certificate", "certify"),
     "config": ("Config",),
     "coordinator": ("Result", "Watcher"),
     "data.files": ("load", "save"),

@@ -9,18 +9,11 @@ from typing import Any
 
 from hogwild.cli.streams import complain, silence
 from hogwild.coordinator import Watcher
-from hogwild.learn.choosing import AS_ASKED
+from hogwild.learn.choosing import AS_ASKED, METHODS
 from hogwild.learn.problem import Shown
 from hogwild.trace import Row
 
 THROUGHPUT = {"nonzeros_per_second": "M nnz/s", "ratings_per_second": "M ratings/s"}
-METHODS = {
-    "dual": "dual coordinate ascent",
-    "newton": "Newton's method",
-    "cg": "conjugate gradients",
-    "closed": "normal equations",
-    "coordinate": "coordinate descent on columns",
-}
 BAR = 24
 CELL, CELL_OF_FOLDS = 12, 22  # characters, of a number in the table of a search
 WORTH_A_WORD = 0.01  # seconds of preparation

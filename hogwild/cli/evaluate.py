@@ -2,13 +2,19 @@
 
 import argparse
 import json
+import math
+from dataclasses import asdict
 from typing import Any
 
+from hogwild.certificate import Certificate, certify
 from hogwild.cli.options import add_columns, add_model, base_of, plain, refuse
 from hogwild.data.files import load
 from hogwild.data.ratings_files import load_ratings
+from hogwild.errors import OptionError
+from hogwild.learn.penalties import Penalty
 from hogwild.learn.registry import load_model
 from hogwild.models.factors import FactorModel
+from hogwild.models.given import given_model
 from hogwild.models.linear import LinearModel
 from hogwild.training import weighted
 
@@ -32,6 +38,7 @@ MISSING = {
     "auc": "labels or ratings of one kind only",
     "r2": "all targets are equal",
 }
+OBJECTIVE = "loss", "l2", "l1"  # what a certificate may need to be told
 MOST = 10  # classes whose errors or weights are printed
 
 
@@ -40,12 +47,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     add("data", metavar="DATA", help="labelled rows, or ratings")
     add("--sample-weight", metavar="FILE", help="weights of the rows of DATA: a number a line")
+    add(
+        "--certify",
+        action="store_true",
+        help="prove how near the optimum of its objective on DATA a linear model is; MODEL may "
+        "also be LIBLINEAR's text, or an .npz with weights, intercept and labels",
+    )
+    for name, what in (("loss", "the loss"), ("l2", "the L2 penalty"), ("l1", "the L1 penalty")):
+        kind = {"metavar": "LOSS"} if name == "loss" else {"metavar": "X", "type": float}
+        text = f"with --certify: {what} of the objective [what the model says]"
+        add(f"--{name}", help=text, **kind)  # type: ignore[arg-type]
     add("--json", action="store_true", help="print one JSON object")
     add_columns(parser)
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Prints the objective, and the metrics of the kind of target."""
+    """Prints the objective, and the metrics of the kind of target; or a certificate."""
+    if parsed.certify:
+        return _certify(parsed)
+    alone = [f"{name}: it needs certify" for name in OBJECTIVE if getattr(parsed, name)]
+    if alone:
+        raise OptionError("\n".join(alone))
     model = load_model(parsed.model)
     if model.kind == FactorModel.kind:
         refuse(parsed, model, "sample_weight")
@@ -61,6 +83,31 @@ def run(parsed: argparse.Namespace) -> int:
     else:
         _show(found, model)
     return 0
+
+
+def _certify(parsed: argparse.Namespace) -> int:
+    """Prints how good a linear model is, as is proved."""
+    model = given_model(parsed.model)
+    refuse(parsed, model, "columns")
+    rows = weighted(load(parsed.data, index_base=base_of(model)), parsed.sample_weight)
+    found = certify(model, rows, **{name: getattr(parsed, name) for name in OBJECTIVE})
+    if parsed.json:
+        known = {"rows": len(rows)} | asdict(found)
+        print(json.dumps(known | {"gap": found.gap if math.isfinite(found.gap) else None}))
+    else:
+        _show_certificate(found, len(rows))
+    return 0
+
+
+def _show_certificate(found: Certificate, rows: int) -> None:
+    print(f"rows             {rows:,}")
+    what = f"{found.loss} loss, {Penalty(found.l2, found.l1)}"
+    print(f"objective        {found.objective:.9g}   ({what})")
+    print(f"lower bound      {found.bound:.9g}   ({found.how})")
+    if math.isfinite(found.gap):
+        print(f"within {100 * found.gap:.2g} % of the optimum, proved")
+    else:
+        print("nothing is proved: the lower bound is not above 0")
 
 
 def _show_ratings(found: dict[str, Any], model: FactorModel) -> None:

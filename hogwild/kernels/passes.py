@@ -132,6 +132,22 @@ def along(loss: str, weighted: bool) -> Kernel:
 
 
 @cache
+def losses(loss: str, weighted: bool) -> Kernel:
+    """The kernel (rows, span, scores, bias, parameter) -> the sum of the losses of rows."""
+    value, target_and_weight = LOSSES[loss].value, target_of(weighted)
+
+    def total(rows, span, scores, bias, parameter):
+        found = 0.0
+        for row in range(span.begin, span.end):
+            target, weight = target_and_weight(rows, row)
+            found += weight * value(scores[row] + bias, target, parameter)
+        return found
+
+    signature = FLOAT(ROWS, SPAN, READ, FLOAT, FLOAT)
+    return Kernel(total, signature, name=f"losses-of-doubles-{loss}{'-weighted' * weighted}")
+
+
+@cache
 def errors(loss: str, kind: str, weighted: bool) -> Kernel:
     """The kernel (rows, span, scores, bias) -> the sums of the two errors of rows."""
     target_and_weight, errors_at = target_of(weighted), errors_of(kind)

@@ -17,6 +17,13 @@ Choice = tuple[str, str]  # a solver, and why
 
 SOLVERS = ("sgd", "dual", "newton", "cg", "closed", "coordinate")  # besides AUTO
 SGD, DUAL, NEWTON, CG, CLOSED, COORDINATE = SOLVERS
+METHODS = {  # of the solvers with a proof
+    DUAL: "dual coordinate ascent",
+    NEWTON: "Newton's method",
+    CG: "conjugate gradients",
+    CLOSED: "normal equations",
+    COORDINATE: "coordinate descent on columns",
+}
 AS_ASKED = "as asked"
 OF_DESCENT = ("schedule", "eta0", "beta", "batch")  # options
 FEW_COLUMNS = 2_000
@@ -30,6 +37,7 @@ def by_options(config: "Config") -> Choice:
     """The solver for these options, which may be wrong ones."""
     given = [name for name in OF_DESCENT if getattr(config, name)]
     given += ["strategy"] * (config.strategy != AUTO) + ["average"] * (not config.average)
+    given += ["merge"] * (config.merge == "vote")
     if given:
         return SGD, f"{given[0]} is an option of it"
     if config.early_stopping is not None:

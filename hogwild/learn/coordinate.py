@@ -61,8 +61,9 @@ MAYBE = 0.95  # share of l1: columns with larger derivatives may get a weight in
 SUFFICIENT, HALVINGS = 0.01, 40  # of a step: the share of the promised decrease that is enough
 BALANCED, ROUNDS = 1e-11, 30  # of the intercept: the sum of the slopes beside that of their sizes
 RESIDUAL = 2.0  # times the intercept: how much larger that of the optimum may be
-# Shares of the objective: by which a bound may be wrong, and a sum differ from the next one
-ROUNDING, NOISE = 1e-12, 1e-13
+# Shares of the objective: by which a bound may be wrong (the kernels' log1p is exact to
+# 1e-10), and by which a sum may differ from the next one
+ROUNDING, NOISE = 3e-10, 1e-13
 RISES = 1e-9  # share of the losses: by which a step of the intercept may be too long
 PROGRESS = 0.9  # share of the gap before: one that is larger is no progress
 BYTES = 8  # of a value and its row
@@ -167,7 +168,8 @@ class CoordinateProof(Iterated):
             self._look(descent)
             passed(1.0)
             stands = self._objective >= before - ROUNDING * abs(before)
-            self._is_done = stands and self._objective - self.bound > PROGRESS * gap
+            remains = self._objective - self.bound
+            self._is_done = stands and (remains <= 0.0 or remains > PROGRESS * gap)
 
     def prove(self, shared: Arrays) -> Doubles:
         """The sums for the weights; before a claim, for those in single precision."""
@@ -286,7 +288,7 @@ class Descent:
             best = max(best, self._dual(1.0), highest(self._dual, feasible, 1.0))
         if self._intercept:
             best -= RESIDUAL * abs(self.weights[-1] * self._derivatives[-1])
-        return best / self._size
+        return float(best) / self._size
 
     def _dual(self, share: float) -> float:
         """The dual objective at a share of minus the slopes, as that of the sum of the losses."""
@@ -359,7 +361,7 @@ class Descent:
     def _share(self, enough: float) -> float:
         """How near its minimum the model is worth to be solved."""
         before, now = self._distances
-        faster = now / before if math.isfinite(before) else NEAR
+        faster = now / before if 0.0 < before < math.inf else NEAR
         if self._single and now > SLOW * before:
             self._near *= NEARER
         self._single = False

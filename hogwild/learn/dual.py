@@ -193,6 +193,7 @@ class DualProof(Proof):
         """
         stored, state = shared["stored"], shared["row_state"]
         balance, largest, active = self._objectives.standing(state)
+        self._active = active / self._rows
         before, self._excess = self._excess, excess * self._active / max(1, steps)
         fell = not alone and self._fell(shared, balance, self._excess > before)
         if not fell:
@@ -201,7 +202,6 @@ class DualProof(Proof):
             moved = self._multiplier + self._intercept * self._objectives.c * balance
             self._balance_intercept(stored, moved, balance)
             self._add_to_mean(shared)
-        self._active = active / self._rows
         self._pace.passed(steps / self._rows, self._excess)
         return Followed(self._pace.is_due(self._wanted()), fell)
 

@@ -350,7 +350,7 @@ class LinearProblem(RowProblem):
     def proved(self) -> Proved:
         """What was proved last."""
         assert self._proof is not None
-        return Proved(self._proof.gap, self._proof.reason)
+        return Proved(self._proof.gap, self._proof.reason, self._proof.bound)
 
     def scale(self, now: Now) -> float:
         return self._solver.scale(now)

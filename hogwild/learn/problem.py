@@ -67,10 +67,14 @@ class Followed(NamedTuple):
 
 
 class Proved(NamedTuple):
-    """How near the optimum the objective is, as a share of it, and a reason to stop, if any."""
+    """How near the optimum the objective is, as a share of it, and a reason to stop, if any.
+
+    And the lower bound of the optimum.
+    """
 
     gap: float
     reason: str | None
+    bound: float
 
 
 class Shown(NamedTuple):

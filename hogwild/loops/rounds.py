@@ -7,6 +7,9 @@ for each other. All happens at points that depend on the rows done alone.
 The most frequent columns are merged in every round, from lists of their changes; rarer columns are
 merged less often (see `kernels/exchange.py`). `width` is how many numbers are stored for a column.
 
+Steps that are exact need to see the changes of others soon, however the cores are shared with other
+work: `combine` goes through such rounds, too, with a shard for each worker.
+
 In a round of a batch, nobody learns before it ends: the copies hold changes only.
 """
 

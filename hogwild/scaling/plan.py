@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from hogwild import machine
 from hogwild.config import Config
 from hogwild.errors import OptionError
+from hogwild.learn.choosing import SGD
 
 TARGET = 1e-3
 REPEATS = 3
@@ -73,6 +74,8 @@ class Plan:
         """The options of `hogwild.train`."""
         strategy = "auto" if configuration.strategy is None else configuration.strategy
         options = self.options | {"strategy": strategy, "workers": configuration.workers, "tol": 0}
+        if strategy == "auto" and options.get("task") != "mf":
+            options = {"solver": SGD} | options  # strategies are those of descent
         if strategy != BATCHED and BATCHED in self.strategies:
             options.pop("batch", None)
         return options

@@ -176,6 +176,20 @@ def test_evaluate_agrees_with_the_last_epoch(folder: Path) -> None:
     assert "no probabilities" in shown
 
 
+def test_evaluate_certifies(folder: Path) -> None:
+    shown = call("evaluate", "svm.hog", "train.svm", "--certify", cwd=folder)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    words = ["evaluate", "svm.hog", "train.svm", "--certify", "--json"]
+    found = json.loads(call(*words, cwd=folder).stdout)
+    assert 0 < found["bound"] <= found["objective"]
+    assert found["gap"] == pytest.approx(found["objective"] / found["bound"] - 1)
+    assert shown.stdout.endswith(f"within {100 * found['gap']:.2g} % of the optimum, proved\n")
+    assert found["how"] in shown.stdout
+    other = json.loads(call(*words, "--loss", "logistic", "--l2", "0.1", cwd=folder).stdout)
+    assert (other["loss"], other["l2"]) == ("logistic", 0.1)
+    assert other["gap"] > found["gap"]
+
+
 def test_evaluate_prints_a_metric_as_soon_as_there_is_one(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -243,6 +257,9 @@ def test_a_pipe_that_closes_early_is_no_traceback(folder: Path) -> None:
         (["predict", "svm.hog", "test.svm", "--proba", "--score"], 2, "choose one"),
         (["predict", "svm.hog", "none.svm"], 1, "none.svm"),
         (["evaluate", "none.hog", "test.svm"], 1, "cannot read the model none.hog"),
+        (["evaluate", "svm.hog", "train.svm", "--l2", "1"], 2, "--l2: it needs certify"),
+        (["evaluate", "train.svm", "train.svm", "--certify"], 1, "train.svm is not a model:"),
+        (["evaluate", "svm.hog", "train.svm", "--certify", "--l2", "-1"], 2, "--l2: must be at"),
         (["generate", "rcv1", "x.svm", "--rows", "0"], 2, "rows"),
         (["generate", "rcv1", "x.svm", "--targets", "counts", "--classes", "3"], 2, "leave out"),
         (["inspect", "none.svm"], 1, "none.svm"),

@@ -214,10 +214,11 @@ def test_wrong_usage_and_wrong_data(
     assert not (folder / "out").exists()
 
 
-def test_no_objective_is_refused(folder: Path) -> None:
-    written(folder, ROWS + "objective_every = 0\n")
-    with pytest.raises(hogwild.HogwildError, match="objective_every"):
-        run.run(200)
+def test_a_gap_that_nobody_looked_for_is_not_shown(folder: Path) -> None:
+    written(folder, ROWS + 'solver = "sgd"\nobjective_every = 0\n')
+    rows = [line for line in run.run(200) if "first_gap" in line]
+    assert [row["first_gap"] for row in rows] == [None, None]
+    assert all(row["gap"] > 0 for row in rows)
 
 
 def test_verdict_of_one_worker_only() -> None:

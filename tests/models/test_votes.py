@@ -125,7 +125,7 @@ def twins(X, y, workers, epochs, plan):
 @pytest.mark.parametrize("workers", [1, 3])
 def test_members_are_runs_that_never_met(workers):
     X, y = table()
-    share = LinearProblem(hogwild.Rows(X, y), None, hogwild.Config()).intercept_share
+    share = LinearProblem(hogwild.Rows(X, y), None, hogwild.Config(solver="sgd")).intercept_share
     plan = reference.Plan("logistic", "constant", 0.02, 0.05, share)
     options = {"loss": "logistic", "schedule": "constant", "eta0": 0.02, "l2": 0.05}
     members = trained(hogwild.Rows(X, y), workers=workers, **options).model.members
@@ -138,7 +138,7 @@ def test_members_that_are_perceptrons_are_averaged_over_all_their_steps(merge, m
     monkeypatch.setattr(averages, "COST", 1e9)
     monkeypatch.setattr(averages, "MOST_SNAPSHOTS", 1_000)
     X, y = table()
-    share = LinearProblem(hogwild.Rows(X, y), None, hogwild.Config()).intercept_share
+    share = LinearProblem(hogwild.Rows(X, y), None, hogwild.Config(solver="sgd")).intercept_share
     plan = reference.Plan("perceptron", "constant", 1.0, 0.0, share)
     model = trained(hogwild.Rows(X, y), loss="perceptron", merge=merge).model
     expected = np.array([mean for _, mean in twins(X, y, 3, 3, plan)])

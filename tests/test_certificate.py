@@ -1,0 +1,321 @@
+"""Certificates: the lower bound is one, is near the optimum, and fits the model that was given."""
+
+import math
+import os
+
+import numpy as np
+import pytest
+from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge, SGDClassifier
+from sklearn.svm import SVC, LinearSVC
+
+import hogwild
+from hogwild.certificate import PROVABLE, certify
+from hogwild.errors import DataError, HogwildError, OptionError
+from hogwild.learn.losses import COUNTS, LOSSES, SIGNS
+from hogwild.learn.targets import Classes
+from hogwild.models.given import given_model
+from hogwild.models.heads import HeadsModel
+from tests import reference
+from tests.combinations import pairs
+from tests.examples import default_of
+
+ROWS, COLUMNS, L2 = 300, 8, 1e-2
+NEAR = 2e-5  # share of the optimum: how much the bound of a good model may be too low
+
+
+def draw(loss="hinge", seed=0):
+    """A matrix that single precision holds exactly, with targets for a loss."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(ROWS, COLUMNS)).astype(np.float32).astype(float)
+    scores = X @ random.normal(size=COLUMNS) / 2 + random.normal(size=ROWS) + 0.7
+    if SIGNS in LOSSES[loss].kinds:
+        return X, np.sign(scores)
+    y = np.round(np.exp(np.fmin(scores, 3))) if LOSSES[loss].kinds == (COUNTS,) else scores
+    return X, y.astype(np.float32).astype(float)
+
+
+def objective(weights, bias, X, y, loss, l2=L2, l1=0.0, row_weights=None):
+    value = reference.value(loss, X @ weights + bias, y, default_of(loss))
+    mean = np.average(value, weights=row_weights)
+    return l2 / 2 * weights @ weights + l1 * np.abs(weights).sum() + mean
+
+
+def task_of(loss):
+    return "svm" if SIGNS in LOSSES[loss].kinds else "regression"
+
+
+@pairs(loss=PROVABLE, intercept=[True, False], tol=[1e-1, 1e-6])
+def test_the_gap_is_not_below_the_true_one_and_hardly_above(loss, intercept, tol):
+    X, y = draw(loss)
+    rows, task = hogwild.Rows(X, y), task_of(loss)
+    options = {"task": task, "loss": loss, "l2": L2, "intercept": intercept}
+    model = hogwild.train(rows, **options, tol=tol).model
+    found = certify(model, rows)
+    mine = objective(model.weights.astype(float), model.intercept, X, y, loss)
+    assert found.objective == pytest.approx(mine, rel=1e-12)
+    solver = "newton" if LOSSES[loss].second else "dual"
+    best = hogwild.train(rows, **options, tol=1e-7, solver=solver).model
+    optimum = objective(best.weights.astype(float), best.intercept, X, y, loss)
+    assert found.bound <= optimum + 1e-12 * abs(optimum)
+    assert found.gap == pytest.approx((mine - found.bound) / abs(found.bound))
+    assert optimum - found.bound <= max(NEAR * abs(optimum), 0.11 * (mine - found.bound))
+
+
+@pytest.mark.parametrize("row_weights", [None, "some"])
+def test_a_poor_model_and_another_penalty(row_weights):
+    X, y = draw()
+    given = None if row_weights is None else np.arange(ROWS) % 4.0
+    rows = hogwild.Rows(X, y, sample_weight=given)
+    model = hogwild.train(rows, task="logistic", l2=1.0).model
+    found = certify(model, rows, l2=1e-3)
+    weights = model.weights.astype(float)
+    mine = objective(weights, model.intercept, X, y, "logistic", 1e-3, row_weights=given)
+    assert found.objective == pytest.approx(mine)
+    best = hogwild.train(rows, task="logistic", l2=1e-3, solver="newton", tol=1e-9)
+    true = mine / best.trace[-1]["objective"] - 1
+    assert true <= found.gap * (1 + 1e-9) and found.gap <= 1.12 * true
+    assert "Newton" in found.how
+
+
+def test_class_weights_of_the_model_count():
+    X, y = draw()
+    rows = hogwild.Rows(X, y)
+    model = hogwild.train(rows, l2=L2, class_weight={1.0: 5.0}, tol=1e-5).model
+    shares = np.where(y > 0, 5.0, 1.0)
+    weights = model.weights.astype(float)
+    mine = objective(weights, model.intercept, X, y, "hinge", row_weights=shares)
+    found = certify(model, rows)
+    assert found.objective == pytest.approx(mine) and found.gap <= NEAR
+
+
+# Models of scikit-learn
+
+
+def test_logistic_regression_needs_one_look():
+    X, y = draw()
+    model = LogisticRegression(C=1 / (L2 * ROWS), tol=1e-10, max_iter=1000).fit(X, y)
+    found = certify(model, hogwild.Rows(X, y), loss="logistic", l2=L2)
+    assert found.gap <= 1e-9
+    assert "slopes of the losses at the model" in found.how
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("scaling", [None, 1.0, 3.0])
+def test_linear_svc_has_a_penalty_on_its_intercept(loss, scaling):
+    X, y = draw()
+    more = {"fit_intercept": False} if scaling is None else {"intercept_scaling": scaling}
+    given = {"C": 1 / (L2 * ROWS), "loss": loss, "tol": 1e-10, "max_iter": 10**6}
+    model = LinearSVC(**given, dual=loss == "hinge", random_state=0, **more).fit(X, y)
+    found = certify(model, hogwild.Rows(X, y), loss=loss, l2=L2)
+    bias = float(model.intercept_[0]) if scaling else 0.0
+    wide = np.append(X, np.full((ROWS, 1), scaling or 0.0), axis=1)
+    weights = np.append(model.coef_[0], bias / (scaling or 1.0))
+    mine = objective(weights, 0.0, wide, y, loss)
+    assert found.objective == pytest.approx(mine, rel=1e-12)
+    assert found.bound <= mine * (1 + 1e-12) and found.gap <= NEAR
+
+
+def test_support_vectors_with_an_intercept_that_is_free():
+    X, y = draw()
+    model = SVC(kernel="linear", C=1 / (L2 * ROWS), tol=1e-8).fit(X, y)
+    found = certify(model, hogwild.Rows(X, y), loss="hinge", l2=L2)
+    assert found.bound <= objective(model.coef_[0], model.intercept_[0], X, y, "hinge")
+    assert found.gap <= NEAR
+
+
+def test_numbers():
+    X, y = draw("squared")
+    model = Ridge(alpha=L2 * ROWS, solver="cholesky").fit(X, y)
+    assert certify(model, hogwild.Rows(X, y), loss="squared", l2=L2).gap <= 1e-9
+    model.coef_ = model.coef_ + 0.1
+    found = certify(model, hogwild.Rows(X, y), "squared", L2)
+    assert found.gap > 1e-3
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.05])
+def test_l1_and_elastic_nets(l2):
+    X, y = draw("squared")
+    l1 = 0.1
+    model = ElasticNet(alpha=l1 + l2, l1_ratio=l1 / (l1 + l2), tol=1e-12).fit(X, y)
+    rows = hogwild.Rows(X, y)
+    found = certify(model, rows, loss="squared", l2=l2, l1=l1)
+    mine = objective(model.coef_, model.intercept_, X, y, "squared", l2, l1)
+    assert found.objective == pytest.approx(mine, rel=1e-9)
+    assert found.gap <= NEAR and found.l1 == l1
+    ours = hogwild.train(rows, task="regression", l1=l1, l2=l2, tol=1e-6).model
+    assert certify(ours, rows).gap <= NEAR
+
+
+def test_weights_of_descent_that_is_not_at_its_end():
+    X, y = draw()
+    model = SGDClassifier(alpha=L2, max_iter=1, tol=None, random_state=0).fit(X, y)
+    found = certify(model, hogwild.Rows(X, y), loss="hinge", l2=L2)
+    best = certify(hogwild.train(hogwild.Rows(X, y), l2=L2, tol=1e-6).model, hogwild.Rows(X, y))
+    assert found.gap == pytest.approx(found.objective / best.objective - 1, rel=0.12)
+    assert "kinks" in found.how
+
+
+# Files
+
+HEAD = "solver_type {}\nnr_class 2\nlabel {}\nnr_feature {}\nbias {:g}\nw\n"
+
+
+def liblinear(path, weights, solver="L2R_L1LOSS_SVC_DUAL", labels="1 -1", bias=-1.0):
+    columns = len(weights) - (bias >= 0)
+    lines = "".join(f"{weight:.17g} \n" for weight in weights)
+    path.write_text(HEAD.format(solver, labels, columns, bias) + lines)
+    return path
+
+
+def test_text_of_liblinear(tmp_path):
+    path = liblinear(tmp_path / "m.txt", [0.5, -0.25])
+    (tmp_path / "d.svm").write_text("+1 1:1\n-1 2:2\n-1 1:-2 2:1\n")
+    found = certify(path, tmp_path / "d.svm", l2=0.5)
+    # Margins 0.5, 0.5 and 1.25
+    assert found.objective == pytest.approx(0.25 * (0.25 + 0.0625) + 1 / 3)
+    assert 0 < found.bound < found.objective
+    turned = liblinear(tmp_path / "m.txt", [-0.5, 0.25], labels="-1 1")
+    assert certify(turned, tmp_path / "d.svm", l2=0.5) == found
+
+
+@pytest.mark.parametrize("solver", ["L2R_LR", "L2R_L2LOSS_SVC_DUAL", "L1R_LR"])
+def test_a_bias_of_liblinear_is_a_column(tmp_path, solver):
+    X, y = draw()
+    loss = "logistic" if solver.endswith("LR") else "squared_hinge"
+    penalty = {"l1": 1e-2} if solver.startswith("L1") else {"l2": 1e-2}
+    wide = hogwild.Rows(np.append(X, np.full((ROWS, 1), 2.0), axis=1), y)
+    options = {"task": "svm", "loss": loss, "intercept": False, "tol": 1e-6}
+    best = hogwild.train(wide, **options, **penalty).model
+    path = liblinear(tmp_path / "m.txt", best.weights.astype(float), solver, bias=2.0)
+    found = certify(path, hogwild.Rows(X, y), **penalty)
+    assert found.objective == pytest.approx(best.evaluate(wide)["objective"], rel=1e-6)
+    assert found.gap <= NEAR
+
+
+@pytest.mark.parametrize("names", [("weights", "intercept", "labels"), ("coef_", "intercept_", "")])
+def test_arrays(tmp_path, names):
+    X, y = draw()
+    random = np.random.default_rng(1)
+    weights, bias = random.normal(size=(1, COLUMNS)), 0.25
+    arrays = dict(zip(names, (weights, [bias], [-1, 1]), strict=True))
+    arrays.pop("", None)
+    np.savez(tmp_path / "m.npz", **arrays)
+    found = certify(tmp_path / "m.npz", hogwild.Rows(X, y), loss="logistic", l2=L2)
+    assert found.objective == pytest.approx(objective(weights[0], bias, X, y, "logistic"))
+    np.savez(tmp_path / "m.npz", weights=weights)  # no intercept, and none to compare with
+    found = certify(tmp_path / "m.npz", hogwild.Rows(X, y), loss="logistic", l2=L2)
+    assert found.objective == pytest.approx(objective(weights[0], 0.0, X, y, "logistic"))
+    best = hogwild.train(
+        hogwild.Rows(X, y), task="logistic", l2=L2, tol=1e-7, intercept=False, solver="newton"
+    )
+    assert found.bound == pytest.approx(best.trace[-1]["objective"], rel=0.1 * found.gap)
+
+
+def test_our_files(tmp_path):
+    X, y = draw()
+    result = hogwild.train(hogwild.Rows(X, y), l2=L2, model=tmp_path / "m.hog")
+    saved, here = (certify(it, hogwild.Rows(X, y)) for it in (tmp_path / "m.hog", result.model))
+    assert saved == here
+
+
+# Refusals
+
+
+def refused(match, model, rows=None, kind=OptionError, **more):
+    X, y = draw()
+    with pytest.raises(kind, match=match):
+        certify(model, hogwild.Rows(X, y) if rows is None else rows, **more)
+
+
+def fitted(columns=COLUMNS, labels=(-1.0, 1.0)):
+    X, y = draw()
+    model = LogisticRegression().fit(np.resize(X, (ROWS, columns)), y)
+    model.classes_ = np.array(labels)
+    return model
+
+
+def test_what_the_model_does_not_say_is_asked_for():
+    refused("^loss: the model does not say", fitted(), l2=L2)
+    refused("^l2: the model does not say", fitted(), loss="hinge")
+    refused("^l2: without a penalty", fitted(), loss="hinge", l2=0)
+    refused("at least 0", fitted(), loss="hinge", l2=-1.0)
+
+
+@pytest.mark.parametrize("loss", ["perceptron", "cross_entropy", "no such"])
+def test_losses_without_a_proof(loss):
+    refused(
+        f"^loss: for {loss} nothing can be proved; it can for hinge", fitted(), loss=loss, l2=L2
+    )
+
+
+def test_losses_without_a_proof_with_l1():
+    refused("hinge with an l1 .* squared_hinge", fitted(), loss="hinge", l1=L2)
+
+
+def test_several_classes():
+    X, _ = draw()
+    rows = hogwild.Rows(X, np.arange(ROWS) % 3)
+    ours = HeadsModel(np.zeros((3, COLUMNS)), np.zeros(3), Classes((0, 1, 2)), "hinge")
+    refused("several classes", ours, rows, HogwildError)
+    refused(
+        "3 classes", LogisticRegression().fit(X, rows.y), rows, HogwildError, loss="logistic", l2=L2
+    )
+    alone = fitted()
+    del alone.classes_
+    refused("3 classes", alone, rows, DataError, loss="logistic", l2=L2)
+
+
+def test_other_models():
+    ratings = hogwild.Ratings([1, 2, 2], [1, 1, 2], [1.0, 2.0, 3.0])
+    model = hogwild.train(ratings, rank=2, epochs=1).model
+    refused("a factors model cannot", model, kind=HogwildError)
+    refused("a dict model cannot", {}, kind=HogwildError)
+
+
+def test_columns_and_labels_that_do_not_fit():
+    asked = {"loss": "logistic", "l2": L2}
+    refused("8 columns, .* weights for 5", fitted(5), kind=DataError, **asked)
+    refused("8 columns, .* weights for 9", fitted(9), kind=DataError, **asked)
+    refused("label", fitted(labels=(0.0, 1.0)), kind=DataError, **asked)
+    broken = fitted()
+    broken.coef_[0, 2] = np.nan
+    refused("NaN", broken, kind=DataError, **asked)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is not a model"),
+        ("hello", "is not a model"),
+        ("solver_type L2R_LR\n", "not a model of LIBLINEAR"),
+        (HEAD.format("L2R_LR", "1 -1", 3, -1) + "1\n2\n", "3 weights are expected, .* 2"),
+        (HEAD.format("L2R_LR", "1 -1", 2, -1) + "1\nx\n", "not a model of LIBLINEAR"),
+        (HEAD.format("MCSVM_CS", "1 -1", 2, -1) + "1\n2\n", "MCSVM_CS cannot be certified"),
+        (
+            HEAD.format("L2R_LR", "1 2 3", 1, -1).replace("class 2", "class 3") + "1 2 3\n",
+            "3 classes",
+        ),
+        ("PK and no archive", "is damaged"),
+    ],
+)
+def test_files_that_are_no_model(tmp_path, text, says):
+    (tmp_path / "m").write_text(text)
+    refused(says, tmp_path / "m", kind=HogwildError, l2=L2)
+
+
+def test_a_missing_file_and_arrays_of_another_kind(tmp_path):
+    refused("cannot read the model", tmp_path / "none", kind=HogwildError)
+    np.savez(tmp_path / "m.npz", data=[1.0])
+    refused("named weights or coef", os.fspath(tmp_path / "m.npz"), kind=HogwildError)
+
+
+def test_where_the_optimum_is_0_nothing_is_proved():
+    model = Ridge().fit(np.eye(4), [0.0, 1.0, 2.0, 3.0])
+    found = certify(model, hogwild.Rows(np.eye(4), np.zeros(4)), loss="squared", l2=L2)
+    assert found.objective > 0 >= found.bound
+    assert math.isinf(found.gap)
+
+
+def test_models_are_read_once():
+    given = given_model(fitted())
+    assert given_model(given) is given
