@@ -139,8 +139,8 @@ def best_known(case: Case) -> Best:
     result = case.train(tol=CERTAINTY / 10)
     weights = result.model.weights
     objective = case.objective(weights)
-    proved = (row for row in result.trace if None not in (row["objective"], row["gap"]))
-    bound = max((row["objective"] * (1 - row["gap"]) for row in proved), default=0.0)
+    last = result.trace[-1]
+    bound = last["objective"] * (1 - last["gap"])
     if objective - bound > CERTAINTY * objective and not case.problem.l1:
         other = optimum(
             case.rows, case.problem.loss, case.problem.l2, False, CERTAINTY, seconds=PATIENCE
@@ -209,6 +209,11 @@ def cells(name: str, runs: list[Run]) -> list[str]:
     ]
 
 
+def shown(seconds: float) -> str:
+    """As printed, where infinity stands for what is not reached."""
+    return measure.seconds(seconds) if np.isfinite(seconds) else "never"
+
+
 def verdicts(case: Case, mine: list[Run], others: list[Run]) -> list[measure.Line]:
     """Ours beside the best peer's, for each goal."""
     lines = []
@@ -219,9 +224,9 @@ def verdicts(case: Case, mine: list[Run], others: list[Run]) -> list[measure.Lin
             measure.Line(
                 f"{case}: {goal}",
                 at.seconds if at else np.inf,
-                other.seconds if other else None,
-                measure.seconds,
-                other.trainer if other else "none reaches it",
+                other.seconds if other else np.inf,
+                shown,
+                other.trainer if other else "all of them",
                 least=goal.least,
             )
         )
@@ -320,7 +325,7 @@ def run(names: list[str], sets: Iterable[Rows], budget: float) -> None:
                 comparison.compare(Case(rows, data, problem))
     report.say("\n" + measure.table(comparison.verdicts))
     held = [
-        {"kind": "verdict", "measured": line.measured, "factor": line.factor, "holds": line.holds}
+        {"kind": "verdict"} | dict(zip(measure.HEAD, line.cells(), strict=True))
         for line in comparison.verdicts
     ]
     header = report.header({"peers": names, "budget": budget})

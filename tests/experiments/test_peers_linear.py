@@ -56,11 +56,13 @@ def test_a_row_of_the_table() -> None:
 
 def test_verdicts_are_of_the_goals_and_ratios(case: Case) -> None:
     mine = [Run("hogwild", "1e-02", 0.1, 0.009), Run("hogwild", "1e-03", 0.6, 0.0009)]
+    mine.append(Run("hogwild", "1e-06", 1.0, 1e-7))
     others = [Run("a", "1", 0.5, 0.009), Run("b", "1", 0.3, 0.0001)]
     lines = peers_linear.verdicts(case, mine, others)
-    assert [line.holds for line in lines] == [True, False, False, None, None]
+    assert [line.holds for line in lines] == [True, False, False, True, False]
     assert [line.factor for line in lines[:3]] == pytest.approx([3, 0.5, 0])
-    assert [line.beside for line in lines[2:]] == ["b", "none reaches it", "none reaches it"]
+    assert [line.beside for line in lines[2:]] == ["b", "all of them", "all of them"]
+    assert lines[3].cells()[1:4] == ["1.000 s", "never", "all of them"]
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
