@@ -167,7 +167,7 @@ class CoordinateProof(Iterated):
             self._look(descent)
             passed(1.0)
             stands = self._objective >= before - ROUNDING * abs(before)
-            self._is_done = stands and self._objective - self.bound > PROGRESS * gap
+            self._is_done = stands and self._objective - self.bound >= PROGRESS * gap
 
     def prove(self, shared: Arrays) -> Doubles:
         """The sums for the weights; before a claim, for those in single precision."""
@@ -359,7 +359,7 @@ class Descent:
     def _share(self, enough: float) -> float:
         """How near its minimum the model is worth to be solved."""
         before, now = self._distances
-        faster = now / before if math.isfinite(before) else NEAR
+        faster = now / before if 0.0 < before < math.inf else NEAR
         if self._single and now > SLOW * before:
             self._near *= NEARER
         self._single = False
