@@ -167,7 +167,8 @@ class CoordinateProof(Iterated):
             self._look(descent)
             passed(1.0)
             stands = self._objective >= before - ROUNDING * abs(before)
-            self._is_done = stands and self._objective - self.bound >= PROGRESS * gap
+            least = PROGRESS * max(0.0, gap)  # by rounding it may be below 0
+            self._is_done = stands and max(0.0, self._objective - self.bound) >= least
 
     def prove(self, shared: Arrays) -> Doubles:
         """The sums for the weights; before a claim, for those in single precision."""
