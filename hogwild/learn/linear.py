@@ -150,18 +150,20 @@ class LinearProblem(RowProblem):
         self.curvature = LOSSES[config.loss_name].curvature
         self._start: Arrays = {}  # what training goes on from, if anything
         self._at_zero = self._objective_at_zero()
-        self.intercept_share = _intercept_share(rows) if config.intercept else 0.0
-        given = self.heads, self._sets["train"], self.intercept_share
-        # With l1 it is Ftrl, as steps along a gradient make no zeros
-        kind = SOLVERS.get(self._choice[0]) or SOLVERS.get(str(config.schedule), Sgd)
-        if kind is Newton and config.loss_name in KINKED:
-            kind = Interior
-        self._solver = kind(config, *given)
+        self._solver = self._made_solver(config, rows)
         self.intercept_share = self._solver.intercept_share
         self._refuse_heads()
         self.width = self._solver.step.width or self.heads.width
         self._outcome = self._solver.outcome(self.columns, self.effort)
         self.snapshots, self.averages_run = self._outcome.snapshots, self._outcome.over_run
+
+    def _made_solver(self, config: Config, rows: Rows) -> Solver:
+        # With l1 it is Ftrl, as steps along a gradient make no zeros
+        kind = SOLVERS.get(self._choice[0]) or SOLVERS.get(str(config.schedule), Sgd)
+        if kind is Newton and config.loss_name in KINKED:
+            kind = Interior
+        share = _intercept_share(rows) if config.intercept else 0.0
+        return kind(config, self.heads, self._sets["train"], share)
 
     def _settled(self, config: Config, rows: Rows, judged: bool) -> Config:
         """The options, with the solver that is best for the rows."""

@@ -350,7 +350,7 @@ def test_an_interrupted_iteration_leaves_better_weights_than_before():
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"loss": "hinge"}, "a loss with a second derivative"),
+        ({"loss": "perceptron"}, "a loss with a second derivative"),
         ({"l1": 1e-3}, "an l1 of 0"),
         ({"strategy": "combine"}, "to be auto with the solvers newton, cg"),
         ({"eta0": 0.1}, "have no learning rate"),
