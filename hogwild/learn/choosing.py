@@ -73,6 +73,8 @@ def by_data(config: "Config", rows: Rows, several: bool, judged: bool) -> Choice
         if config.loss_name == "squared" and operations <= MOST_OPERATIONS * rows.nonzeros:
             return CLOSED, "columns are few"
         return NEWTON, "columns are few, or most of them are in each row"
+    if config.loss_name == "squared" and float(config.l2 or 0.0) * size < 1.0:
+        return CG, "the penalty is weak beside so few rows"
     square = mean_square(rows)
     if square > UNSCALED and square > HARD * float(config.l2 or 0.0) * size:
         if is_smooth:

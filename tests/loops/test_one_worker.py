@@ -35,7 +35,7 @@ def last(result):
 @pytest.mark.parametrize("strategy", SEQUENTIAL)
 def test_the_last_weights_are_those_of_the_reference(strategy):
     X, y = small()
-    problem = LinearProblem(hogwild.Rows(X, y), None, hogwild.Config())
+    problem = LinearProblem(hogwild.Rows(X, y), None, hogwild.Config(solver="sgd"))
     orders = [np.empty(len(y), np.uint32) for _ in range(2)]
     for epoch, order in enumerate(orders, start=1):
         shuffle(order, 0, np.uint64(seed_of(0, epoch, 0)))
