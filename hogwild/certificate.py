@@ -217,7 +217,7 @@ class _Proving:
         name = self._config.choice[0]
         how = f"by {METHODS[name]}, {made}"
         if name == DUAL:
-            how += f"; slopes prove little where a loss has kinks"
+            how += "; slopes prove little where a loss has kinks"
         return how + UNFINISHED.get(reason, "")
 
     def _look(self) -> tuple[float, State | None]:
