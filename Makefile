@@ -3,7 +3,8 @@
 # make check            formatter, linter, type checker
 # make speed            every ratio of speeds that is demanded (DATA=FILE, BASELINE=DIR)
 # make scaling          how training scales with workers, and why no better (SHAPE=..., ROWS=...)
-# make peers            time to quality beside other trainers
+# make peers            time to the answer beside other linear trainers: installs them in
+#                       experiments/.peers first (DATA="FILE...")
 # make peers-mf         the same for factorization: installs them in experiments/.peers first (3 GB)
 # make perceptrons      distributed perceptrons: mixing and votes, by test error
 # make clean            removes .venv, the peers, and what the experiments wrote
@@ -51,7 +52,8 @@ scaling: .venv/installed
 	$(BIN)/python experiments/scaling.py --shape $(SHAPE) $(ASKED_ROWS)
 
 peers: .venv/installed-dev
-	$(BIN)/python experiments/peers_linear.py
+	$(BIN)/python experiments/peers_linear.py --install
+	$(BIN)/python experiments/peers_linear.py $(if $(DATA),--data $(DATA))
 
 peers-mf: .venv/installed-dev
 	$(BIN)/python experiments/peers_mf.py --install

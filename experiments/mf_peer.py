@@ -11,8 +11,6 @@ the latter took. All models are judged here, in the same way, without clipping.
 
 import ctypes
 import importlib
-import importlib.metadata
-import json
 import os
 import sys
 import sysconfig
@@ -23,12 +21,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from experiments.answering import Request, Row, serve
+
 CHUNK = 1 << 18  # ratings scored at once
 TOP = 10
 SEED = 0
 
 Array = Any
-Request = dict[str, Any]
 
 
 class Ratings(NamedTuple):
@@ -351,7 +352,7 @@ TRAINERS = {one.__name__: one for one in (libmf, cornac, surprise, lenskit, impl
 TOPS = {"implicit": implicit_top, "cornac": cornac_top}
 
 
-def trained(train: Ratings, test: Ratings, request: Request) -> Iterator[dict[str, Any]]:
+def trained(train: Ratings, test: Ratings, request: Request) -> Iterator[Row]:
     """The results of all trainings, until the budget is used up or the error has had its best."""
     start = time.perf_counter()
     curve = TRAINERS[request["peer"]](train, request)
@@ -375,7 +376,7 @@ def past_best(errors: list[float], patience: int) -> bool:
     return len(errors) > patience and min(errors[-patience:]) > min(errors)
 
 
-def recommended(train: Ratings, request: Request) -> Iterator[dict[str, Any]]:
+def recommended(train: Ratings, request: Request) -> Iterator[Row]:
     """How long the best items for all users take."""
     recommend = TOPS[request["peer"]](train, request)
     for repeat in range(request["repeats"]):
@@ -389,22 +390,14 @@ def recommended(train: Ratings, request: Request) -> Iterator[dict[str, Any]]:
         }
 
 
-def main() -> None:
-    """Answers one request. What the peer itself prints goes to standard error."""
-    with os.fdopen(os.dup(1), "w") as out:
-        os.dup2(2, 1)
-        request = json.load(sys.stdin)
-        folder = Path(request["folder"])
-        train = ratings(folder, "train")
-        if request["task"] == "top":
-            lines = recommended(train, request)
-        else:
-            lines = trained(train, ratings(folder, "test"), request)
-        version = importlib.metadata.version(PACKAGES[request["peer"]])
-        print(json.dumps({"version": version}), file=out, flush=True)
-        for line in lines:
-            print(json.dumps(line), file=out, flush=True)
+def answer(request: Request) -> Iterator[Row]:
+    """What is asked for."""
+    folder = Path(request["folder"])
+    train = ratings(folder, "train")
+    if request["task"] == "top":
+        return recommended(train, request)
+    return trained(train, ratings(folder, "test"), request)
 
 
 if __name__ == "__main__":
-    main()
+    serve(PACKAGES, answer)

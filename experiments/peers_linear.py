@@ -1,19 +1,21 @@
-"""Time to come near the optimum of l2/2 |w|^2 + mean(loss): hogwild beside other trainers.
+"""Time to the answer: hogwild's defaults beside other trainers of linear models.
 
-Every trainer is run afresh for 1, 2, 3, 5, ... passes (or iterations) until it is near enough or
-its time is used up. The time is that of the training call, with the data in memory in the form it
-takes best; the objective is computed here, from the weights, for all in the same way. There is no
-intercept, since some penalise it and some do not. Everything else is each one's default.
+    l2/2 |w|^2 + l1 |w|_1 + mean(loss),    no intercept, since some penalize it and some do not
+
+For hogwild the time is that of a whole call of `hogwild.train` on rows in memory, with the problem,
+a `target` (where it says proved, a `tol`) and defaults; kernels are compiled before. Each of the
+others lives in a virtual environment of its own (`--install` makes them). There `linear_peer.py`
+runs it with every setting of a sweep. The fastest setting counts that comes near enough. A gap is
+the distance to the optimum relative to it, computed from the weights for all in the same way.
 """
 
 import argparse
-import importlib
-import importlib.util
 import sys
 import tempfile
 import time
-import warnings
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
+from functools import partial
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,262 +24,316 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import numpy as np
 
 import hogwild
-from experiments import report
-from experiments.optimum import Optimum, optimum
-from experiments.report import Vector
+from experiments import measure, report
+from experiments.environments import Environment
+from experiments.linear_peer import PACKAGES, Data, Problem, timed
+from experiments.optimum import optimum
 from hogwild import OptionError, Rows
 from hogwild.data.synthetic import rcv1
 from hogwild.machine import usable_cores
+from hogwild.scaling.page import document, paragraph, table
+from hogwild.scaling.svg import COLORS, Line, line_plot, logarithmic
+
+FOLDER = Path(__file__).resolve().parent
+VERSIONS = FOLDER / "peers-linear.txt"
 
 ROWS = 100_000
 BUDGET = 5.0
-LOSSES = ("hinge", "logistic")
 PENALTIES = (1e-4, 1e-6)
-TARGETS = (1e-2, 1e-3, 1e-4)  # gaps, relative
-PASSES = [1, 2, 3, 5, 7, 10, 14, 20, 28, 40, 56, 80, 112, 160, 224, 320, 448, 640, 896, 1280]
-SHORT = 0.5  # seconds; what takes less is measured REPEATS times
-REPEATS = 3
-CERTAINTY = 1e-5  # relative, of the optimum
-PATIENCE = 120.0  # seconds, for the optimum
-NEVER_STOPS = 1e-12  # a tolerance
+SHARES = (30, 300)  # of the least l1 that makes all weights zero
+SLACK = 1.01  # of a gap, for the rounding of objectives
+CERTAINTY = 1e-7  # relative, of the optimum
+PATIENCE = 60.0  # seconds, for the optimum and for one call of ours
 
-HEAD = ["seconds to a gap of", *(f"{target:.0e}" for target in TARGETS), "least gap", "s", "passes"]
+OURS = "hogwild"
+HEAD = ["seconds to a gap of", "1e-02", "1e-03", "1e-04", "1e-06", "least gap", "s", "setting"]
+GAPS = (1e-2, 1e-3, 1e-4, 1e-6)
 
-
-class Data:
-    """The rows in the forms that trainers take, and a folder for those that want a file."""
-
-    def __init__(self, rows: Rows, folder: Path) -> None:
-        self.rows = rows
-        self.X = rows.to_scipy()
-        self.y = rows.targets().astype(np.float64)
-        self.folder = folder
+Row = dict[str, Any]
 
 
-Fit = Callable[[Data, str, float, int], Any]  # data, loss, l2, passes: the weights
+class Goal(NamedTuple):
+    """How near the optimum, whether it has to be proved, and how many times faster than all."""
+
+    gap: float
+    least: float
+    proved: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.gap:.0e}{', proved' * self.proved}"
 
 
-class Trainer(NamedTuple):
-    """Something that trains: what to import for it, and for which losses it can be had."""
-
-    name: str
-    package: str
-    losses: tuple[str, ...]
-    fit: Fit
-
-
-def ours(workers: int) -> Trainer:
-    """hogwild.train, all by default but what is compared."""
-    tasks = {"hinge": "svm", "logistic": "logistic"}
-
-    def fit(data: Data, loss: str, l2: float, passes: int) -> Any:
-        result = hogwild.train(
-            data.rows,
-            task=tasks[loss],
-            l2=l2,
-            epochs=passes,
-            workers=workers,
-            intercept=False,
-            tol=0,
-            objective_every=0,
-        )
-        return report.finished(result).model.weights
-
-    name = f"hogwild, {workers} {'worker' if workers == 1 else 'workers'}"
-    return Trainer(name, "hogwild", LOSSES, fit)
-
-
-def sgd(average: bool) -> Trainer:
-    """scikit-learn's SGDClassifier."""
-    losses = {"hinge": "hinge", "logistic": "log_loss"}
-
-    def fit(data: Data, loss: str, l2: float, passes: int) -> Any:
-        from sklearn.linear_model import SGDClassifier
-
-        trainer = SGDClassifier(
-            losses[loss],
-            alpha=l2,
-            max_iter=passes,
-            tol=None,
-            fit_intercept=False,
-            average=average,
-            random_state=0,
-        )
-        return trainer.fit(data.X, data.y).coef_
-
-    return Trainer(f"SGDClassifier{', average' if average else ''}", "sklearn", LOSSES, fit)
-
-
-def linear_svc(data: Data, loss: str, l2: float, passes: int) -> Any:
-    """liblinear's dual coordinate descent, as scikit-learn wraps it."""
-    from sklearn.svm import LinearSVC
-
-    trainer = LinearSVC(
-        loss=loss,
-        dual=True,
-        C=1 / (l2 * len(data.y)),
-        fit_intercept=False,
-        tol=NEVER_STOPS,
-        max_iter=passes,
-        random_state=0,
-    )
-    return trainer.fit(data.X, data.y).coef_
-
-
-def logistic_regression(solver: str) -> Trainer:
-    """scikit-learn's LogisticRegression."""
-
-    def fit(data: Data, loss: str, l2: float, passes: int) -> Any:
-        from sklearn.linear_model import LogisticRegression
-
-        trainer = LogisticRegression(
-            solver=solver,
-            C=1 / (l2 * len(data.y)),
-            fit_intercept=False,
-            tol=NEVER_STOPS,
-            max_iter=passes,
-            random_state=0,
-        )
-        return trainer.fit(data.X, data.y).coef_
-
-    return Trainer(f"LogisticRegression, {solver}", "sklearn", ("logistic",), fit)
-
-
-def snap(threads: int) -> Trainer:
-    """Snap ML: dual coordinate ascent on several threads."""
-
-    def fit(data: Data, loss: str, l2: float, passes: int) -> Any:
-        snapml = importlib.import_module("snapml")
-        kind = snapml.SupportVectorMachine if loss == "hinge" else snapml.LogisticRegression
-        trainer = kind(
-            regularizer=l2 * len(data.y),
-            max_iter=passes,
-            n_jobs=threads,
-            tol=NEVER_STOPS,
-            fit_intercept=False,
-            random_state=0,
-        )
-        return trainer.fit(data.X, data.y).coef_
-
-    return Trainer(f"snapml, {threads} threads", "snapml", LOSSES, fit)
-
-
-def vowpal_wabbit(data: Data, loss: str, l2: float, passes: int) -> Any:
-    """Vowpal Wabbit's SGD, from its own cache file (its first run writes it), in file order.
-
-    Only a saved model has the penalty in its weights; and integer names are column numbers.
-    """
-    package = importlib.import_module("vowpalwabbit")
-    text, cache, model = (data.folder / name for name in ("rows.vw", "rows.cache", "model"))
-    if not text.exists():
-        _write_for_vowpal_wabbit(data.rows, text)
-    bits = max(18, data.rows.columns.bit_length())
-    options = (
-        f"--data {text} --cache_file {cache} --passes {passes} --sgd --l2 {l2} "
-        f"--loss_function {loss} --noconstant --holdout_off -b {bits} --final_regressor {model}"
-    )
-    package.Workspace(options, quiet=True).finish()
-    return model
-
-
-def _write_for_vowpal_wabbit(rows: Rows, path: Path) -> None:
-    targets = rows.targets().astype(int).tolist()
-    bounds = rows.indptr.tolist()
-    with path.open("w") as file:
-        for row, target in enumerate(targets):
-            part = slice(bounds[row], bounds[row + 1])
-            cells = zip(rows.indices[part].tolist(), rows.values[part].tolist(), strict=True)
-            file.write(f"{target} | {' '.join(f'{k}:{value:.9g}' for k, value in cells)}\n")
-
-
-def _weights(found: Any, columns: int) -> Vector:
-    """The weights in what a trainer returned: an array, or the file of Vowpal Wabbit's model."""
-    if not isinstance(found, Path):
-        return np.asarray(found, np.float64).ravel()
-    model = importlib.import_module("vowpalwabbit").Workspace(f"-i {found} -t", quiet=True)
-    weights = np.array([model.get_weight(column) for column in range(columns)])
-    model.finish()
-    return weights
-
-
-def trainers() -> list[Trainer]:
-    """All of them, installed or not."""
-    cores = usable_cores()
-    return [
-        *(ours(workers) for workers in sorted({1, cores})),
-        sgd(average=False),
-        sgd(average=True),
-        Trainer("LinearSVC", "sklearn", ("hinge",), linear_svc),
-        logistic_regression("lbfgs"),
-        logistic_regression("saga"),
-        snap(cores),
-        Trainer("Vowpal Wabbit --sgd", "vowpalwabbit", LOSSES, vowpal_wabbit),
-    ]
+GOALS = [Goal(1e-2, 2), Goal(1e-3, 2), Goal(1e-4, 2), Goal(1e-6, 1.5), Goal(1e-6, 1.5, True)]
+GOALS_L1 = [Goal(1e-3, 2), Goal(1e-6, 2)]
 
 
 class Run(NamedTuple):
-    """One number of passes."""
+    """What a setting came to."""
 
-    passes: int
+    trainer: str
+    setting: str
     seconds: float
     gap: float
 
 
-def runs(
-    trainer: Trainer, data: Data, loss: str, l2: float, best: Optimum, budget: float
-) -> list[Run]:
-    """More and more passes, until the gap is the least that counts or the time is used up."""
-    found: list[Run] = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it has not converged
-        trainer.fit(data, loss, l2, 1)  # compiles, imports, writes its files
-        used = 0.0
-        for passes in PASSES:
-            took = np.inf
-            for _ in range(REPEATS):
-                start = time.perf_counter()
-                result = trainer.fit(data, loss, l2, passes)
-                took = min(took, time.perf_counter() - start)
-                if took > SHORT:
-                    break
-            used += took
-            weights = _weights(result, data.rows.columns)
-            value = report.objective(data.X, data.y, weights, 0.0, loss, l2)
-            found.append(Run(passes, took, (value - best.objective) / best.objective))
-            if found[-1].gap <= TARGETS[-1] or used > budget:
-                break
-    return found
+class Best(NamedTuple):
+    """The least objective, how far from the optimum it can be (relative), and its weights."""
+
+    objective: float
+    gap: float
+    weights: Any
+
+    def gap_of(self, objective: float) -> float:
+        """How far an objective is from it, relative to it."""
+        return (objective - self.objective) / self.objective
 
 
-def cells(name: str, found: list[Run]) -> list[str]:
-    """A row of the table."""
-    reached = [
-        min((run.seconds for run in found if run.gap <= target), default=None) for target in TARGETS
+class Case(NamedTuple):
+    """A problem on given rows."""
+
+    rows: Rows
+    data: Data
+    problem: Problem
+
+    def __str__(self) -> str:
+        loss, l2, l1 = self.problem
+        penalty = f"l1 {l1:.3g}" if l1 else f"l2 {l2:.0e}"
+        return f"{Path(self.rows.name).name}, {loss}, {penalty}"
+
+    def train(self, **more: Any) -> hogwild.Result:
+        """hogwild's defaults; more than PATIENCE seconds are too many."""
+        asked = self.problem._asdict() | {"time_limit": PATIENCE} | more
+        return report.finished(hogwild.train(self.rows, intercept=False, **asked))
+
+    def objective(self, weights: Any) -> float:
+        """Of weights, in float64."""
+        return self.problem.objective(self.data.X, self.data.y, np.asarray(weights, np.float64))
+
+
+# What is to be had, and by whom
+
+
+def environment(name: str) -> Environment:
+    """A peer's virtual environment."""
+    packages = (PACKAGES[name], "scipy")
+    # Its build imports them and does not ask for them
+    builders = ("numpy<2", "cython", "setuptools<70", "wheel", "scikit-learn")
+    how = "python experiments/peers_linear.py --install"
+    return Environment(
+        name, packages, VERSIONS, how, builders=builders if name == "lightning" else ()
+    )
+
+
+def problems(data: Data) -> Iterator[Problem]:
+    """Those that are compared: two losses with two penalties, and two sparse ones."""
+    for loss in ("hinge", "logistic"):
+        for l2 in PENALTIES:
+            yield Problem(loss, l2)
+    largest = float(np.abs(data.X.T @ data.y).max()) / 2 / len(data.y)
+    for share in SHARES:
+        yield Problem("logistic", 0.0, largest / share)
+
+
+def best_known(case: Case) -> Best:
+    """hogwild's own, and where it proves too little, that of an independent solver, too."""
+    result = case.train(tol=CERTAINTY / 10)
+    weights = result.model.weights
+    objective = case.objective(weights)
+    last = result.trace[-1]
+    bound = last["objective"] * (1 - last["gap"])
+    if objective - bound > CERTAINTY * objective and not case.problem.l1:
+        other = optimum(
+            case.rows, case.problem.loss, case.problem.l2, False, CERTAINTY, seconds=PATIENCE
+        )
+        bound = max(bound, other.lower_bound)
+        if other.objective < objective:
+            objective, weights = other.objective, other.weights
+    return Best(objective, (objective - bound) / objective, weights)
+
+
+def ours(case: Case, best: Best) -> tuple[list[Run], float | None]:
+    """hogwild's time to each goal, and for how many columns it agrees with the optimum on zero."""
+    goals = GOALS_L1 if case.problem.l1 else GOALS
+    runs = []
+    for goal in goals[::-1]:  # the last goal needs all the compiled code
+        limit = {"tol": goal.gap} if goal.proved else {"target": best.objective * (1 + goal.gap)}
+        begun = time.perf_counter()
+        result = case.train(**limit)
+        if time.perf_counter() - begun < PATIENCE:
+            seconds, result = timed(partial(case.train, **limit))
+            if result.reason in ("target", "converged"):
+                gap = best.gap_of(case.objective(result.model.weights))
+                runs.append(Run(OURS, str(goal), seconds, gap))
+        if goal == goals[-1]:
+            zeros = np.mean((result.model.weights == 0) == (best.weights == 0))
+    return runs[::-1], float(zeros) if case.problem.l1 else None
+
+
+def theirs(name: str, case: Case, best: Best, budget: float) -> tuple[list[Run], list[str]]:
+    """A peer's runs, and what went wrong."""
+    request = {
+        "folder": str(case.data.folder),
+        "columns": case.rows.columns,
+        "problem": case.problem,
+        "enough": best.objective * (1 + GAPS[-1]),
+        "budget": budget,
+    }
+    answer = environment(name).ask(FOLDER / "linear_peer.py", request, usable_cores())
+    failed = [f"{row['trainer']}: {row['problem']}" for row in answer.rows if "problem" in row]
+    failed += [f"{name}: {answer.problem}"] if answer.problem else []
+    runs = [
+        Run(row["trainer"], f"{row['setting']:g}", row["seconds"], best.gap_of(row["objective"]))
+        for row in answer.rows
+        if "objective" in row
     ]
-    nearest = min(found, key=lambda run: run.gap)
+    return runs, failed
+
+
+# What the numbers say
+
+
+def seconds_to(gap: float, runs: Iterable[Run]) -> Run | None:
+    """The fastest that came near enough."""
+    near = (run for run in runs if run.gap <= gap * SLACK)
+    return min(near, key=lambda run: run.seconds, default=None)
+
+
+def cells(name: str, runs: list[Run]) -> list[str]:
+    """A row of the table of a problem."""
+    reached = [seconds_to(gap, runs) for gap in GAPS]
+    nearest = min(runs, key=lambda run: run.gap)
     return [
         name,
-        *("-" if seconds is None else f"{seconds:.3f}" for seconds in reached),
-        *(f"{nearest.gap:.1e}", f"{nearest.seconds:.2f}", str(nearest.passes)),
+        *("-" if run is None else f"{run.seconds:.3f}" for run in reached),
+        *(f"{nearest.gap:.1e}", f"{nearest.seconds:.3f}", nearest.setting),
     ]
 
 
-def compare(
-    present: list[Trainer], data: Data, loss: str, l2: float, budget: float
-) -> list[dict[str, Any]]:
-    """Prints one table; returns its runs for the record."""
-    best = optimum(data.rows, loss, l2, intercept=False, gap=CERTAINTY, seconds=PATIENCE)
-    report.say(f"\n{loss}, l2 = {l2:g}: optimum {best.objective:.6f}, proved to {best.gap:.0e}")
-    shown, lines = [], []
-    for trainer in present:
-        if loss in trainer.losses:
-            found = runs(trainer, data, loss, l2, best, budget)
-            shown.append(cells(trainer.name, found))
-            about = {"kind": "run", "trainer": trainer.name, "loss": loss, "l2": l2}
-            lines += [about | run._asdict() for run in found]
-    report.say(report.table(HEAD, shown))
-    known = {"kind": "optimum", "loss": loss, "l2": l2, "objective": best.objective}
-    return [known | {"lower_bound": best.lower_bound}, *lines]
+def shown(seconds: float) -> str:
+    """As printed, where infinity stands for what is not reached."""
+    return measure.seconds(seconds) if np.isfinite(seconds) else "never"
+
+
+def verdicts(case: Case, mine: list[Run], others: list[Run]) -> list[measure.Line]:
+    """Ours beside the best peer's, for each goal."""
+    lines = []
+    for goal in GOALS_L1 if case.problem.l1 else GOALS:
+        at = seconds_to(goal.gap, [run for run in mine if run.setting == str(goal)])
+        other = seconds_to(goal.gap, others)
+        lines.append(
+            measure.Line(
+                f"{case}: {goal}",
+                at.seconds if at else np.inf,
+                other.seconds if other else np.inf,
+                shown,
+                other.trainer if other else "all of them",
+                least=goal.least,
+            )
+        )
+    return lines
+
+
+def drawn(case: Case, runs: dict[str, list[Run]]) -> str:
+    """Gap against time: for each trainer, the least gap so far of its settings."""
+    every = [run for some in runs.values() for run in some]
+    x = logarithmic("seconds", [run.seconds for run in every])
+    y = logarithmic("gap", [max(run.gap, GAPS[-1] / 10) for run in every])
+    lines = []
+    for number, (name, some) in enumerate(runs.items()):
+        points: list[tuple[float, float]] = []
+        for run in sorted(some, key=lambda run: run.seconds):
+            if not points or run.gap < points[-1][1]:
+                points.append((run.seconds, run.gap))
+        look = (COLORS[number % len(COLORS)], number, number // len(COLORS))
+        lines.append(Line(name, points, *(look if name != OURS else ("currentColor", 0, 0))))
+    return f"<figure>{line_plot(f'{case}: gap against time', lines, x, y)}</figure>"
+
+
+class Comparison:
+    """Prints tables as they are measured, and keeps what the record and the page say."""
+
+    def __init__(self, names: list[str], budget: float) -> None:
+        self.names = names
+        self.budget = budget
+        self.lines: list[Row] = []
+        self.verdicts: list[measure.Line] = []
+        self.plots: list[str] = []
+
+    def compare(self, case: Case) -> None:
+        """One problem."""
+        best = best_known(case)
+        about = f"optimum {best.objective:.8f}, proved to {best.gap:.0e}"
+        report.say(f"\n{case}: {about}")
+        mine, zeros = ours(case, best)
+        runs = {OURS: mine} if mine else {}
+        for name in self.names:
+            found, failed = theirs(name, case, best, self.budget)
+            for run in found:
+                runs.setdefault(run.trainer, []).append(run)
+            for problem in failed:
+                report.say(f"Failed    {problem}")
+        report.say(report.table(HEAD, [cells(name, some) for name, some in runs.items()]))
+        if zeros is not None:
+            report.say(f"hogwild and the optimum agree on zero for {zeros:.2%} of the columns")
+        others = [run for name, some in runs.items() if name != OURS for run in some]
+        self.verdicts += verdicts(case, mine, others)
+        self.plots.append(f"<h2>{escape(str(case))}</h2>{paragraph(about)}{drawn(case, runs)}")
+        known = {"data": case.rows.name} | case.problem._asdict()
+        self.lines.append({"kind": "optimum", "objective": best.objective, "gap": best.gap} | known)
+        self.lines += [
+            {"kind": "run"} | known | run._asdict() for some in runs.values() for run in some
+        ]
+
+    def page(self) -> str:
+        """The table of verdicts and all curves, as a page that stands by itself."""
+        title = "Time to the answer, beside other trainers"
+        return document(
+            title,
+            [
+                f"<h1>{title}</h1>",
+                *map(paragraph, report.about_machine().splitlines()),
+                paragraph(str(__doc__).split("\n\n")[2]),
+                table(measure.HEAD, [line.cells() for line in self.verdicts]),
+                '<div class="plots">',
+                *(f"<section>{plot}</section>" for plot in self.plots),
+                "</div>",
+            ],
+        )
+
+
+def in_memory(rows: Rows, folder: Path) -> Data:
+    """The rows for scipy, and as files for the peers."""
+    X = rows.to_scipy()
+    data = Data(X, rows.targets().astype(np.float64), folder)
+    arrays = {"values": X.data, "indices": X.indices, "indptr": X.indptr, "targets": data.y}
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array)
+    return data
+
+
+def run(names: list[str], sets: Iterable[Rows], budget: float) -> None:
+    """Everything, its record and its page."""
+    comparison = Comparison(names, budget)
+    for rows in sets:
+        report.say(
+            f"\nData      {rows.name}: {len(rows):,} rows, {rows.columns:,} columns, "
+            f"{rows.nonzeros:,} non-zeros"
+        )
+        with tempfile.TemporaryDirectory(prefix="hogwild-peers-") as folder:
+            data = in_memory(rows, Path(folder))
+            for problem in problems(data):
+                comparison.compare(Case(rows, data, problem))
+    report.say("\n" + measure.table(comparison.verdicts))
+    held = [
+        {"kind": "verdict"} | dict(zip(measure.HEAD, line.cells(), strict=True))
+        for line in comparison.verdicts
+    ]
+    header = report.header({"peers": names, "budget": budget})
+    report.record("peers-linear", [header, *comparison.lines, *held])
+    page = report.OUT / "peers-linear.html"
+    page.write_text(comparison.page())
+    report.say(f"Page: {page}")
+    measure.check(comparison.verdicts)
 
 
 def positive(text: str) -> float:
@@ -294,37 +350,30 @@ def positive(text: str) -> float:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--install", action="store_true", help="the others, and nothing else")
     report.rows_option(parser, ROWS, copies=6.0)
-    parser.add_argument("--data", metavar="FILE", help="these rows, not generated ones")
+    parser.add_argument("--data", nargs="+", metavar="FILE", help="these, not generated rows")
     parser.add_argument(
         "--budget",
         type=positive,
         default=BUDGET,
         metavar="SECONDS",
-        help=f"for each trainer, loss and l2 [{BUDGET:g}]",
+        help=f"for each sweep [{BUDGET:g}]",
     )
     parsed = parser.parse_args()
     if parsed.data and parsed.rows != ROWS:
         raise OptionError("--rows says how many rows to generate, and --data not to; choose one")
-
+    if parsed.install:
+        for name in PACKAGES:
+            report.say(f"{name:<19} {environment(name).install() or 'installed'}")
+        return
     report.say(report.about_machine())
-    rows = hogwild.load(parsed.data) if parsed.data else rcv1(parsed.rows)[0]
-    report.say(
-        f"Data      {rows.name}: {len(rows):,} rows, {rows.columns:,} columns, "
-        f"{rows.nonzeros:,} non-zeros"
-    )
-    known = trainers()
-    present = [one for one in known if importlib.util.find_spec(one.package)]
-    missing = sorted({one.package for one in known} - {one.package for one in present})
-    if missing:
-        report.say(f"Missing   {', '.join(missing)}: install with pip to compare")
-    lines = [report.header({"rows": len(rows), "data": rows.name, "budget": parsed.budget})]
-    with tempfile.TemporaryDirectory(prefix="hogwild-peers-") as folder:
-        data = Data(rows, Path(folder))
-        for loss in LOSSES:
-            for l2 in PENALTIES:
-                lines += compare(present, data, loss, l2, parsed.budget)
-    report.record("peers-linear", lines)
+    absent = {name: why for name in PACKAGES if (why := environment(name).missing())}
+    for name, why in absent.items():
+        report.say(f"Missing   {name}: {why}")
+    names = [name for name in PACKAGES if name not in absent]
+    sets = map(hogwild.load, parsed.data) if parsed.data else [rcv1(parsed.rows)[0]]
+    run(names, sets, parsed.budget)
 
 
 if __name__ == "__main__":

@@ -12,10 +12,6 @@ ratings of another seed (`--sweep`): the fastest of those within 0.0005 of the l
 
 import argparse
 import itertools
-import json
-import os
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -30,6 +26,7 @@ import numpy as np
 
 import hogwild
 from experiments import report
+from experiments.environments import Answer, Environment
 from experiments.peers_linear import positive
 from hogwild import HogwildError
 from hogwild.data.ratings import Ratings
@@ -38,7 +35,6 @@ from hogwild.machine import usable_cores
 from hogwild.models.factors import FactorModel
 
 FOLDER = Path(__file__).resolve().parent
-PEERS = FOLDER / ".peers"
 VERSIONS = FOLDER / "peers-mf.txt"
 LIBMF_FLAGS = "-O3 -march=native -DUSEAVX -DUSEOMP -fopenmp"
 
@@ -128,62 +124,16 @@ KNOWN = {
 # Installing
 
 
-def install(name: str) -> str | None:
-    """Makes a peer's virtual environment, unless it is there; the reason, if that fails.
-
-    A wheel in pip's cache may have been built without LIBMF_FLAGS, so the cache is not used.
-    """
-    folder = PEERS / name
-    if missing(name) is None:
-        return None
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.parent.mkdir(exist_ok=True)
-    pip = [str(_python(name)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    pinned = ["--no-cache-dir", "--constraint", str(VERSIONS), KNOWN[name].package]
+def environment(name: str) -> Environment:
+    """A peer's virtual environment."""
     flags = {"CFLAGS": LIBMF_FLAGS, "CXXFLAGS": LIBMF_FLAGS, "LDFLAGS": "-fopenmp"}
-    for command in ([sys.executable, "-m", "venv", str(folder)], [*pip, *pinned]):
-        done = subprocess.run(
-            command,
-            env=os.environ | (flags if name == "libmf" else {}),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            reason = _last_error(done.stderr + done.stdout)
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-            (folder / "failed").write_text(reason)
-            return reason
-    (folder / "installed").write_text(_pins())
-    return None
-
-
-def missing(name: str) -> str | None:
-    """Why a peer cannot take part, or None if it can."""
-    folder = PEERS / name
-    if (folder / "failed").exists():
-        return f"could not be installed: {(folder / 'failed').read_text()}"
-    installed = folder / "installed"
-    if not installed.exists() or installed.read_text() != _pins():
-        return "not installed: python experiments/peers_mf.py --install"
-    return None
-
-
-def _pins() -> str:
-    lines = VERSIONS.read_text().splitlines()
-    return "".join(f"{line}\n" for line in lines if line and not line.startswith("#"))
-
-
-def _python(name: str) -> Path:
-    return PEERS / name / "bin" / "python"
-
-
-def _last_error(text: str) -> str:
-    """The last line that says what is wrong, or the last line."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    wrong = [line for line in lines if "error" in line.lower()]
-    return (wrong or lines or ["no reason was given"])[-1]
+    return Environment(
+        name,
+        (KNOWN[name].package,),
+        VERSIONS,
+        "python experiments/peers_mf.py --install",
+        flags if name == "libmf" else {},
+    )
 
 
 # Running
@@ -210,38 +160,18 @@ def generated(shape: str, seed: int) -> Iterator[Data]:
         yield Data(shape, train, test, Path(folder))
 
 
-class Answer(NamedTuple):
-    """What a peer answered: its rows, and the reason if it broke off."""
-
-    rows: list[Row]
-    problem: str | None = None
-
-
 def ask(name: str, data: Data, rank: int, threads: int, **more: Any) -> Answer:
     """Runs one peer on one request; see `mf_peer.py`."""
     request = {
-        "peer": name,
         "task": "train",
         "folder": str(data.folder),
         "shape": data.train.shape,
         "rank": rank,
-        "threads": threads,
         "repeats": 1,
         "budget": BUDGET,
         "patience": PATIENCE,
     }
-    # What else has threads (BLAS, below the peer's own) takes one
-    environment = os.environ | {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [str(_python(name)), str(FOLDER / "mf_peer.py")],
-        input=json.dumps(request | more),
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    return Answer(rows, _last_error(done.stderr) if done.returncode else None)
+    return environment(name).ask(FOLDER / "mf_peer.py", request | more, threads)
 
 
 def ours(train: Ratings, rank: int, workers: int, epochs: int) -> tuple[float, FactorModel]:
@@ -555,11 +485,11 @@ def main() -> None:
     if parsed.install:
         for name in asked:
             if name in KNOWN:
-                report.say(f"{name:<9} {install(name) or 'installed'}")
+                report.say(f"{name:<9} {environment(name).install() or 'installed'}")
         return
 
     report.say(report.about_machine())
-    absent = {name: why for name in asked if name in KNOWN and (why := missing(name))}
+    absent = {name: why for name in asked if name in KNOWN and (why := environment(name).missing())}
     for name, why in absent.items():
         report.say(f"Missing   {name}: {why}")
     names = [name for name in asked if name not in absent]

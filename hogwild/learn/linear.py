@@ -31,8 +31,10 @@ from hogwild.learn.coordinate import CoordinateDescent
 from hogwild.learn.dual import DualAscent
 from hogwild.learn.ftrl import Ftrl
 from hogwild.learn.heads import heads_of, zeros_on_a_line
+from hogwild.learn.interior import Interior
 from hogwild.learn.iterated import Iterated
 from hogwild.learn.losses import LOSSES, SIGNS
+from hogwild.learn.needs import KINKED
 from hogwild.learn.newton import Newton
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.problem import (
@@ -152,6 +154,8 @@ class LinearProblem(RowProblem):
         given = self.heads, self._sets["train"], self.intercept_share
         # With l1 it is Ftrl, as steps along a gradient make no zeros
         kind = SOLVERS.get(self._choice[0]) or SOLVERS.get(str(config.schedule), Sgd)
+        if kind is Newton and config.loss_name in KINKED:
+            kind = Interior
         self._solver = kind(config, *given)
         self.intercept_share = self._solver.intercept_share
         self._refuse_heads()

@@ -1,5 +1,6 @@
 """A study as one HTML page without scripts, other files or network."""
 
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from hogwild.scaling.findings import Summaries
@@ -58,14 +59,14 @@ def page(report: Report) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in study.header["versions"].items())
     body = [
         f"<h1>{title}</h1>",
-        _paragraph(f"In short: {report.short}", "short"),
-        *(_paragraph(f"Note: {note}", "note") for note in report.notes),
+        paragraph(f"In short: {report.short}", "short"),
+        *(paragraph(f"Note: {note}", "note") for note in report.notes),
         "<h2>What bounds it</h2>",
-        *map(_paragraph, report.why),
+        *map(paragraph, report.why),
     ]
     for finding in report.findings:
-        body += [f"<h3>{escape(finding.title)}</h3>", _paragraph(finding.measured)]
-        body += [_paragraph(finding.means), _paragraph(finding.do, "do")]
+        body += [f"<h3>{escape(finding.title)}</h3>", paragraph(finding.measured)]
+        body += [paragraph(finding.means), paragraph(finding.do, "do")]
     body.append('<h2>Plots</h2>\n<div class="plots">')
     for plot, text in PLOTS.items():
         drawn = plot(study, report.summaries)
@@ -77,10 +78,15 @@ def page(report: Report) -> str:
         "<h2>Where the time goes</h2>",
         _table(report, SPLIT),
         "<h2>The data</h2>",
-        *map(_paragraph, (look.shape, look.sharing, look.meaning)),
+        *map(paragraph, (look.shape, look.sharing, look.meaning)),
         "<h2>How it was measured</h2>",
-        *map(_paragraph, (HOW, *report.about, f"{versions}; started {study.header['started']}")),
+        *map(paragraph, (HOW, *report.about, f"{versions}; started {study.header['started']}")),
     ]
+    return document(title, body)
+
+
+def document(title: str, body: Iterable[str]) -> str:
+    """A page with this title and these pieces, all of them HTML, in the style of the study."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8"/>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1"/>\n'
@@ -90,20 +96,25 @@ def page(report: Report) -> str:
     )
 
 
-def _paragraph(text: str, kind: str = "plain") -> str:
+def paragraph(text: str, kind: str = "plain") -> str:
+    """Text, as HTML."""
     return f'<p class="{kind}">{escape(text)}</p>'
 
 
 def _table(report: Report, columns: Columns) -> str:
-    """A table that scrolls sideways where the page is too narrow."""
     # A word that the terminal breaks is whole here
-    heads = (escape(head.replace("-|", "").replace("|", " ")) for head in columns)
-    rows = ["".join(f'<th scope="col">{head}</th>' for head in heads)]
-    for one in report.summaries:
-        name, *cells = (escape(cell(report.study, one)) for cell in columns.values())
-        numbers = "".join(f"<td>{cell}</td>" for cell in cells)
-        rows.append(f'<th scope="row">{name}</th>{numbers}')
-    body = "".join(f"<tr>{row}</tr>\n" for row in rows)
+    heads = [head.replace("-|", "").replace("|", " ") for head in columns]
+    rows = [[cell(report.study, one) for cell in columns.values()] for one in report.summaries]
+    return table(heads, rows)
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table that scrolls sideways where the page is too narrow; names are in its first column."""
+    lines = ["".join(f'<th scope="col">{escape(head)}</th>' for head in heads)]
+    for name, *cells in rows:
+        numbers = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        lines.append(f'<th scope="row">{escape(name)}</th>{numbers}')
+    body = "".join(f"<tr>{line}</tr>\n" for line in lines)
     return f'<div class="scroll" tabindex="0"><table>{body}</table></div>'
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments import mf_peer, peers_mf
-from experiments.peers_mf import Answer, Comparison, Trainer
+from experiments import environments, mf_peer, peers_mf
+from experiments.environments import Answer, pins
+from experiments.peers_mf import Comparison, Trainer, environment
 
 Row = dict[str, Any]
 
@@ -27,7 +28,7 @@ FALLING = curve((1, 0.5, 0.9), (2, 0.7, 0.8), (3, 0.6, 0.8), (4, 1.1, 0.79), (5,
 @pytest.fixture
 def peers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder for the virtual environments."""
-    monkeypatch.setattr(peers_mf, "PEERS", tmp_path / ".peers")
+    monkeypatch.setattr(environments, "PEERS", tmp_path / ".peers")
     return tmp_path / ".peers"
 
 
@@ -79,9 +80,9 @@ def test_there_are_settings_for_every_rank(name: str, rank: int) -> None:
 
 
 def test_every_peer_has_its_version_and_its_two_sides() -> None:
-    pins = {line.split("==")[0] for line in peers_mf._pins().splitlines()}
+    known = {line.split("==")[0] for line in pins(peers_mf.VERSIONS).splitlines()}
     for name, peer in peers_mf.KNOWN.items():
-        assert peer.package in pins
+        assert peer.package in known
         assert name in mf_peer.TRAINERS and mf_peer.PACKAGES[name] == peer.package
         assert peer.top == (name in mf_peer.TOPS)
 
@@ -176,10 +177,10 @@ class Installer:
 
 def test_installed_once_and_libmf_with_avx(peers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installer = Installer()
-    monkeypatch.setattr(peers_mf.subprocess, "run", installer)
+    monkeypatch.setattr(environments.subprocess, "run", installer)
     for _ in range(2):
-        assert peers_mf.install("libmf") is None
-    assert peers_mf.missing("libmf") is None
+        assert environment("libmf").install() is None
+    assert environment("libmf").missing() is None
     assert len(installer.commands) == 2
     assert installer.commands[1][0] == str(peers / "libmf" / "bin" / "python")
     assert "--no-cache-dir" in installer.commands[1]
@@ -191,13 +192,13 @@ def test_what_fails_to_install_says_why_and_is_tried_again(
 ) -> None:
     monkeypatch.delenv("CXXFLAGS", raising=False)
     installer = Installer("WARNING: slow\nERROR: No matching distribution\nnote: see above\n")
-    monkeypatch.setattr(peers_mf.subprocess, "run", installer)
-    assert peers_mf.install("cornac") == "ERROR: No matching distribution"
+    monkeypatch.setattr(environments.subprocess, "run", installer)
+    assert environment("cornac").install() == "ERROR: No matching distribution"
     assert installer.flags == [None, None]
-    assert "No matching distribution" in str(peers_mf.missing("cornac"))
+    assert "No matching distribution" in str(environment("cornac").missing())
     installer.error = ""
-    assert peers_mf.install("cornac") is None
-    assert peers_mf.missing("cornac") is None
+    assert environment("cornac").install() is None
+    assert environment("cornac").missing() is None
 
 
 # The peers' side
@@ -263,7 +264,7 @@ def test_numbers_without_rows_are_zero() -> None:
 def test_peer_that_does_not_answer_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(peers_mf, "_python", lambda name: Path(sys.executable))
+    monkeypatch.setattr(environments.Environment, "python", Path(sys.executable))
     data: Any = SimpleNamespace(folder=tmp_path, train=SimpleNamespace(shape=(1, 1)))
     answer = peers_mf.ask("libmf", data, 32, 1, epochs=[1], options={})
     assert answer.rows == [] and "train-users.npy" in str(answer.problem)
@@ -271,7 +272,7 @@ def test_peer_that_does_not_answer_is_named(
 
 @pytest.mark.parametrize("name", [name for name, peer in peers_mf.KNOWN.items() if peer.judged])
 def test_installed_peers_learn(name: str, tmp_path: Path) -> None:
-    if peers_mf.missing(name):
+    if environment(name).missing():
         pytest.skip(f"{name} is not installed")
     random = np.random.default_rng(0)
     users, items = (part.ravel() for part in np.mgrid[:60, :40].astype(np.uint32))
