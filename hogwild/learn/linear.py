@@ -153,9 +153,7 @@ class LinearProblem(RowProblem):
         self.intercept_share = _intercept_share(rows) if config.intercept else 0.0
         given = self.heads, self._sets["train"], self.intercept_share
         # With l1 it is Ftrl, as steps along a gradient make no zeros
-        kind = SOLVERS.get(self._choice[0]) or SOLVERS.get(str(config.schedule), Sgd)
-        if kind is Newton and config.loss_name in KINKED:
-            kind = Interior
+        kind = _solver_for(self._choice[0], config)
         self._solver = kind(config, *given)
         self.intercept_share = self._solver.intercept_share
         self._refuse_heads()
@@ -568,6 +566,12 @@ class LinearProblem(RowProblem):
             members = shared["members"].reshape(-1, self.size)
             found[1] = rows.errors(lambda some: votes(some, members), span)
         return found
+
+
+def _solver_for(name: str, config: Config) -> type[Solver]:
+    if name == NEWTON and config.loss_name in KINKED:
+        return Interior
+    return SOLVERS.get(name) or SOLVERS.get(str(config.schedule), Sgd)
 
 
 def _given_state(start: Arrays) -> Arrays:
