@@ -38,8 +38,9 @@ NEARLY = 0.99  # of the way to where a variable would become 0
 CENTERING = 3  # the power of the share of the products that a step to 0 would leave
 # The matrix is made and factored where that takes as long as so many products with it
 MOST_COLUMNS, PRODUCTS = 2_000, 1000.0
-# Else conjugate gradients leave this share of the squared residual, or end after so many products
-ENOUGH, MOST_PRODUCTS = 1e-8, 500
+# Else conjugate gradients leave this share of the squared residual, and of the products what would
+# be added to the gap; or end after so many of them
+ENOUGH, LEAST, MOST_PRODUCTS = 1e-6, 0.01, 500
 PATIENCE = 20  # steps without progress
 ROUNDING = 1e-14  # that is added to the diagonal, so that the matrix has a factor
 PROGRESS = 0.9  # share of the gap before: one that is larger is no progress
@@ -89,7 +90,7 @@ class InteriorProof(NewtonProof):
             self._start(passed)
             self._look_at(shared, passed)
         loss = self._loss_at(self._scores, self._bias)
-        if self.reason is None and self._move(passed):
+        if self.reason is None and self._advance(passed):
             self._look_at(shared, passed)
         return loss
 
@@ -139,18 +140,18 @@ class InteriorProof(NewtonProof):
 
     # The step
 
-    def _move(self, passed: Passed) -> bool:
+    def _advance(self, passed: Passed) -> bool:
         """Makes a step, unless it was told to stop."""
         solve = self._factored(passed) if self._is_factored else self._iterated(passed)
         t, left, excess, lack = self._t, self._left, self._excess, self._lack
         plain = self._step(solve, -t * excess, -left * lack)
         mu = self._product(plain, 0.0)
-        wanted = mu * (self._product(plain, self._length(plain, 1.0)) / mu) ** CENTERING
+        wanted = mu * (self._product(plain, self._share_of(plain, 1.0)) / mu) ** CENTERING
         of_excess = wanted - t * excess - plain.t * plain.excess
         found = self._step(solve, of_excess, wanted - left * lack + plain.t * plain.lack)
         if not passed(0.0):
             return False
-        length = self._length(found, NEARLY)
+        length = self._share_of(found, NEARLY)
         self._at = self._at + length * found.weights
         self._reached = self._reached + length * found.scores
         self._t, self._left = t + length * found.t, left - length * found.t
@@ -177,11 +178,12 @@ class InteriorProof(NewtonProof):
         others = self._excess + length * step.excess, self._lack + length * step.lack
         return float(np.mean(t[0] * others[0]) + np.mean(t[1] * others[1])) / 2.0
 
-    def _length(self, step: Step, share: float) -> float:
+    def _share_of(self, step: Step, share: float) -> float:
         """How far to go: this share of the way to where a variable is 0, and at most 1."""
-        each = (self._t, step.t), (self._left, -step.t)
-        each += (self._excess, step.excess), (self._lack, step.lack)
-        return min(1.0, share / max(1e-300, *(float(np.max(-by / now)) for now, by in each)))
+        now = self._t, self._left, self._excess, self._lack
+        changes = step.t, -step.t, step.excess, step.lack
+        fastest = max(float(np.max(-by / at)) for at, by in zip(now, changes, strict=True))
+        return min(1.0, share / fastest) if fastest > 0.0 else 1.0
 
     # The equations
 
@@ -219,6 +221,8 @@ class InteriorProof(NewtonProof):
     def _iterated(self, passed: Passed) -> Solve:
         """Solves by conjugate gradients."""
         edge, corner = self._edge, self._corner
+        mean = float(np.mean(self._t * self._excess) + np.mean(self._left * self._lack))
+        enough = 2.0 * self._l2 * LEAST * mean
 
         def product(search: Doubles, dots: Doubles) -> Doubles:
             image = self._passes.product(search[:-1], dots) + self._l2 * search[:-1]
@@ -228,7 +232,8 @@ class InteriorProof(NewtonProof):
             return np.append(image, along + corner * search[-1])
 
         def goes_on(now: Progress) -> bool:
-            return passed() and now.size > ENOUGH and now.products < MOST_PRODUCTS
+            is_enough = now.size <= ENOUGH and now.square <= enough
+            return passed() and not is_enough and now.products < MOST_PRODUCTS
 
         def solve(right: Doubles) -> tuple[Doubles, Doubles]:
             diagonal = np.append(self._l2 + self._diagonal, corner)

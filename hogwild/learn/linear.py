@@ -159,10 +159,8 @@ class LinearProblem(RowProblem):
 
     def _made_solver(self, config: Config, rows: Rows) -> Solver:
         # With l1 it is Ftrl, as steps along a gradient make no zeros
-        kind = SOLVERS.get(self._choice[0]) or SOLVERS.get(str(config.schedule), Sgd)
-        if kind is Newton and config.loss_name in KINKED:
-            kind = Interior
         share = _intercept_share(rows) if config.intercept else 0.0
+        kind = _solver_for(self._choice[0], config)
         return kind(config, self.heads, self._sets["train"], share)
 
     def _settled(self, config: Config, rows: Rows, judged: bool) -> Config:
@@ -570,6 +568,12 @@ class LinearProblem(RowProblem):
             members = shared["members"].reshape(-1, self.size)
             found[1] = rows.errors(lambda some: votes(some, members), span)
         return found
+
+
+def _solver_for(name: str, config: Config) -> type[Solver]:
+    if name == NEWTON and config.loss_name in KINKED:
+        return Interior
+    return SOLVERS.get(name) or SOLVERS.get(str(config.schedule), Sgd)
 
 
 def _given_state(start: Arrays) -> Arrays:

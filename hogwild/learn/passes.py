@@ -81,7 +81,8 @@ class Passes:
     @property
     def targets(self) -> Doubles:
         """A line for each row: its target, and its weight where rows have weights."""
-        return self._rows.targets.reshape(self.size, -1).astype(np.float64)
+        found: Doubles = self._rows.targets.reshape(self.size, -1).astype(np.float64)
+        return found
 
     def scores(self, weights: Doubles) -> Doubles:
         """The products of the rows with weights."""
