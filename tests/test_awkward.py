@@ -9,6 +9,8 @@ from scipy.sparse import csr_matrix
 from scipy.special import expit
 
 import hogwild
+from hogwild import coordinator
+from hogwild.errors import HogwildWarning
 from tests import reference
 from tests.combinations import each
 
@@ -129,6 +131,27 @@ def test_defaults_come_to_a_proved_optimum(name, loss):
     assert np.isfinite(model.intercept)
     found = objective(model.weights, model.intercept, *awkward(name), loss)
     assert last["objective"] == pytest.approx(found, rel=1e-4)
+
+
+TOLD = "the objective .* the optimum, .* Scale the columns"
+
+
+@each(name=["sizes of columns", "outliers"])
+def test_slow_training_says_so_once_and_names_the_columns_to_scale(name, monkeypatch):
+    monkeypatch.setattr(coordinator, "SLOW", 2)
+    monkeypatch.setattr(coordinator, "SLOW_NONZEROS", 0.0)
+    given = {"loss": "hinge", "l2": L2, "solver": "dual", "epochs": 5}
+    with pytest.warns(HogwildWarning, match=TOLD) as notes:
+        result = hogwild.train(hogwild.Rows(*awkward(name)), **given)
+    assert len(notes) == 1
+    assert np.isfinite(result.model.weights).all()
+
+
+def test_a_proof_that_gets_no_better_says_so():
+    given = {"loss": "hinge", "l2": L2, "solver": "dual"}
+    with pytest.warns(HogwildWarning, match="gets no better. Scale the columns"):
+        result = hogwild.train(hogwild.Rows(*awkward("sizes of columns")), **given)
+    assert result.reason == "stuck"
 
 
 @pytest.mark.slow
