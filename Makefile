@@ -43,7 +43,7 @@ format: .venv/installed-dev
 speed: .venv/installed-dev
 	@failed=0; \
 	for command in "speed.py $(if $(DATA),--data $(DATA)) $(if $(BASELINE),--baseline $(BASELINE))" \
-	  speed_factors.py speed_workers.py; do \
+	  speed_factors.py speed_workers.py speed_solvers.py; do \
 	  $(BIN)/python experiments/$$command || failed=$$?; \
 	  test $$failed -lt 130 || break; \
 	done; exit $$failed

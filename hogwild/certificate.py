@@ -37,12 +37,13 @@ from hogwild.threads import share_of, side_by_side
 # model would be much smaller for it
 GAPS = 1e-2, 1e-3, 1e-4, 1e-5
 MUCH = 0.1  # share of the model's gap that may be the solver's
-MOST_PASSES = 1000  # of a solver, for each of its gaps
+# Non-zeros that a solver visits for each of its gaps, and the least and most passes
+MOST_WORK, FEWEST_PASSES, MOST_PASSES = 2e9, 200, 10_000
 SHARDS = 8
 # Why a solver ended without the gap that was asked for, in words
 UNFINISHED = {
     "stuck": "; single precision proves no more",
-    "epochs": f". It stopped after {MOST_PASSES:,}, so the bound may be far too low",
+    "epochs": ". They did not suffice, so the bound may be far too low",
 }
 PROVABLE = [name for name, loss in LOSSES.items() if loss.second or name in DUALS]
 
@@ -120,7 +121,7 @@ def _config(given: Given, asked: dict[str, Any]) -> Config:
     is_class = SIGNS in kinds and (len(kinds) == 1 or bool(given.labels))
     has_intercept = given.intercept is not None
     solver = COORDINATE if l1 else NEWTON if LOSSES[loss].second else DUAL
-    more = {"task": "svm" if is_class else "regression", "solver": solver, "epochs": MOST_PASSES}
+    more = {"task": "svm" if is_class else "regression", "solver": solver}
     return Config.of(known | {"l2": l2 or 0.0, "intercept": has_intercept} | more)
 
 
@@ -196,7 +197,9 @@ class _Proving:
 
     def _solve(self, tol: float, start: State | None) -> tuple[LinearProblem, Result]:
         """The solver's problem and result, where it ends at such a gap."""
-        config = replace(self._config, tol=tol)
+        most = int(MOST_WORK / max(1, self._rows.nonzeros))
+        epochs = min(MOST_PASSES, max(FEWEST_PASSES, most))
+        config = replace(self._config, tol=tol, epochs=epochs)
         problem = LinearProblem(self._rows, None, config, self._labels)
         run = Run(problem, Quiet(), start)
         run.prepare()
@@ -214,7 +217,7 @@ class _Proving:
         name = self._config.choice[0]
         how = f"by {METHODS[name]}, {made}"
         if name == DUAL:
-            how += f"; the loss {self._config.loss_name} has kinks, where slopes prove little"
+            how += "; slopes prove little where a loss has kinks"
         return how + UNFINISHED.get(reason, "")
 
     def _look(self) -> tuple[float, State | None]:

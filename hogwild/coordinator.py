@@ -30,6 +30,10 @@ from hogwild.trace import header as trace_header
 LEAST_SCALE = 1e-12
 LEAST_HURRIED = 0.75
 FINISHED_PARTS = 8  # of the weights, that workers make whole side by side
+# Passes, and non-zeros in them, after which it is said that a gap is still far from the wanted one:
+# some seconds. A pass takes at least as long as so many non-zeros. And how many times is far
+SLOW, SLOW_NONZEROS, LEAST_PASS, FAR = 100, 3e9, 1e5, 10.0
+NEAR = 1e-3  # what is wanted where tol is 0
 HALVINGS = 24  # of the rate, at most; each time, training goes back an epoch
 
 
@@ -130,6 +134,7 @@ class Run:
         self._kept_row: Row = {}  # of the epoch that was kept
         self._spent: dict[str, float] = {}  # where the time of an epoch went, of a worker
         self._to_choose: tuple[Any, bool] | None = None
+        self._told_slow = False
         self._alone = False  # whether it was said that one worker learned alone
         self._whole = False  # whether the shared weights are such as may be kept
         self._start = start
@@ -482,6 +487,7 @@ class Run:
             self._tell_if_missed(reason, row["objective"])
         gap = problem.proved().gap
         row.update(gap=gap if np.isfinite(gap) else None, seconds=self._clock.seconds)
+        self._tell_if_slow(reason, gap)
         return reason or limit or self._over_fitted(row)
 
     def _over_fitted(self, row: Row) -> str | None:
@@ -553,6 +559,24 @@ class Run:
                 f"the target {target:g} is below the optimum, as is proved: the objective is "
                 f"{objective:g}. Give a larger target"
             )
+
+    def _tell_if_slow(self, reason: str | None, gap: float) -> None:
+        """Says once that the gap is far from the wanted one after much work, or for good."""
+        passes = (self._done - self._first_step) / self.problem.units
+        is_late = passes >= SLOW and passes * max(LEAST_PASS, self.problem.effort) >= SLOW_NONZEROS
+        is_late &= self.config.target is None
+        is_far = gap > FAR * (self.config.tol or NEAR)
+        if self._told_slow or not is_far or not (is_late or reason == "stuck"):
+            return
+        self._told_slow = True
+        near = (
+            f"is proved to be within {100 * gap:.2g} % of"
+            if np.isfinite(gap)
+            else "may be far from"
+        )
+        then = "which gets no better" if reason else "and more may take long"
+        cure = self.problem.hint or "Give a larger l2 or tol, or a time_limit"
+        self._note(f"after {passes:,.0f} passes the objective {near} the optimum, {then}. {cure}")
 
     @property
     def _learns_alone(self) -> bool:

@@ -9,6 +9,7 @@ from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge, SGDClass
 from sklearn.svm import SVC, LinearSVC
 
 import hogwild
+from hogwild import certificate
 from hogwild.certificate import PROVABLE, certify
 from hogwild.errors import DataError, HogwildError, OptionError
 from hogwild.learn.losses import COUNTS, LOSSES, SIGNS
@@ -153,6 +154,18 @@ def test_weights_of_descent_that_is_not_at_its_end():
     best = certify(hogwild.train(hogwild.Rows(X, y), l2=L2, tol=1e-6).model, hogwild.Rows(X, y))
     assert found.gap == pytest.approx(found.objective / best.objective - 1, rel=0.12)
     assert "kinks" in found.how
+
+
+def test_a_bound_of_too_few_passes_is_one(monkeypatch):
+    X, y = draw()
+    rows = hogwild.Rows(X * np.logspace(-3, 3, COLUMNS), y)
+    model = SGDClassifier().fit(X, y)
+    exact = certify(model, rows, loss="squared_hinge", l2=1e-3)
+    monkeypatch.setattr(certificate, "MOST_WORK", 0)
+    monkeypatch.setattr(certificate, "FEWEST_PASSES", 1)
+    found = certify(model, rows, loss="hinge", l2=1e-3)
+    assert found.bound < found.objective
+    assert "may be far too low" in found.how and "may be" not in exact.how
 
 
 # Files

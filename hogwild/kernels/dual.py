@@ -207,8 +207,8 @@ def reviewer(loss: str, weighted: bool) -> Kernel:
         for row in range(span.begin, span.end):
             place = U(STATE) * row
             q = -np.float64(state[place + Q])
-            if q > 0.0:
-                target, weight = target_and_weight(rows, row)
+            target, weight = target_and_weight(rows, row)
+            if q > 0.0 and weight > 0.0:
                 a, score = np.float64(state[place + A]), np.float64(scores[row]) + bias
                 new = best(score, target, a, max(1e-30, c * weight * q), parameter)
                 if np.float32(new) != state[place + A]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from hogwild.kernels.compile import Kernel, inline, kernel
+from hogwild.kernels.compile import Kernel, always_inline, inline, kernel
 from hogwild.kernels.evaluate import errors_of
 from hogwild.kernels.primitives import U, readonly
 from hogwild.kernels.targets import target_of
@@ -38,6 +38,24 @@ def scores_of(rows, span, weights, out):
     """The products of rows with weights in double precision."""
     for row in range(span.begin, span.end):
         out[row] = wide_dot(rows, row, weights)
+
+
+@always_inline
+def add_row(rows, row, slope, second, out):
+    """Adds a row to the planes of its columns."""
+    for k in range(U(rows.begins[row]), U(rows.ends[row])):
+        place = U(PLANES) * U(rows.columns[k])
+        x = np.float64(rows.values[k])
+        out[place] += slope * x
+        out[place + U(1)] += second * x
+        out[place + U(2)] += second * x * x
+
+
+@kernel(types.void(ROWS, SPAN, READ, READ, DOUBLES))
+def spread(rows, span, slopes, seconds, out):
+    """Adds rows with given slopes and second derivatives to the planes of their columns."""
+    for row in range(span.begin, span.end):
+        add_row(rows, row, slopes[row], seconds[row], out)
 
 
 def derivatives_of(loss: str) -> tuple[Any, Any, Any]:
@@ -69,12 +87,7 @@ def gradient(loss: str, weighted: bool) -> Kernel:
             slopes += slope
             curvature += second
             if slope != 0.0 or second != 0.0:
-                for k in range(U(rows.begins[row]), U(rows.ends[row])):
-                    place = U(PLANES) * U(rows.columns[k])
-                    x = np.float64(rows.values[k])
-                    out[place] += slope * x
-                    out[place + U(1)] += second * x
-                    out[place + U(2)] += second * x * x
+                add_row(rows, row, slope, second, out)
         return losses, products, slopes, curvature
 
     signature = types.UniTuple(FLOAT, 4)(ROWS, SPAN, READ, FLOAT, FLOAT, DOUBLES, DOUBLES)

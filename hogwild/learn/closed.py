@@ -46,7 +46,7 @@ class ClosedProof(NewtonProof):
         """Solves H d = -gradient."""
         slope = self._slope
         assert slope is not None
-        hessian = self._passes.hessian(slope)
+        hessian = self._passes.hessian(slope.diagonal)
         hessian[np.diag_indices(self._columns)] += self._l2
         if self._has_border:
             hessian -= np.outer(slope.border, slope.border / slope.second)

@@ -31,8 +31,10 @@ from hogwild.learn.coordinate import CoordinateDescent
 from hogwild.learn.dual import DualAscent
 from hogwild.learn.ftrl import Ftrl
 from hogwild.learn.heads import heads_of, zeros_on_a_line
+from hogwild.learn.interior import Interior
 from hogwild.learn.iterated import Iterated
 from hogwild.learn.losses import LOSSES, SIGNS
+from hogwild.learn.needs import KINKED
 from hogwild.learn.newton import Newton
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.problem import (
@@ -148,16 +150,18 @@ class LinearProblem(RowProblem):
         self.curvature = LOSSES[config.loss_name].curvature
         self._start: Arrays = {}  # what training goes on from, if anything
         self._at_zero = self._objective_at_zero()
-        self.intercept_share = _intercept_share(rows) if config.intercept else 0.0
-        given = self.heads, self._sets["train"], self.intercept_share
-        # With l1 it is Ftrl, as steps along a gradient make no zeros
-        kind = SOLVERS.get(self._choice[0]) or SOLVERS.get(str(config.schedule), Sgd)
-        self._solver = kind(config, *given)
+        self._solver = self._made_solver(config, rows)
         self.intercept_share = self._solver.intercept_share
         self._refuse_heads()
         self.width = self._solver.step.width or self.heads.width
         self._outcome = self._solver.outcome(self.columns, self.effort)
         self.snapshots, self.averages_run = self._outcome.snapshots, self._outcome.over_run
+
+    def _made_solver(self, config: Config, rows: Rows) -> Solver:
+        # With l1 it is Ftrl, as steps along a gradient make no zeros
+        share = _intercept_share(rows) if config.intercept else 0.0
+        kind = _solver_for(self._choice[0], config)
+        return kind(config, self.heads, self._sets["train"], share)
 
     def _settled(self, config: Config, rows: Rows, judged: bool) -> Config:
         """The options, with the solver that is best for the rows."""
@@ -564,6 +568,12 @@ class LinearProblem(RowProblem):
             members = shared["members"].reshape(-1, self.size)
             found[1] = rows.errors(lambda some: votes(some, members), span)
         return found
+
+
+def _solver_for(name: str, config: Config) -> type[Solver]:
+    if name == NEWTON and config.loss_name in KINKED:
+        return Interior
+    return SOLVERS.get(name) or SOLVERS.get(str(config.schedule), Sgd)
 
 
 def _given_state(start: Arrays) -> Arrays:

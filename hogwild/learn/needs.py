@@ -15,6 +15,7 @@ from hogwild.loops.strategies import AUTO, STRATEGIES
 if TYPE_CHECKING:
     from hogwild.config import Config
 
+KINKED = ("hinge",)  # losses that newton takes although their slopes jump
 ON_COLUMNS = "squared", "squared_hinge", "logistic"  # losses of the solver coordinate
 Test = Callable[["Config"], bool]
 
@@ -59,6 +60,12 @@ def _newton(met: Test) -> Test:
     return lambda config: not config.is_newton or met(config)
 
 
+def _has_second(config: "Config") -> bool:
+    """Whether the loss has a second derivative, or one that is like it has."""
+    has = LOSSES[config.loss_name].second is not None
+    return has or (config.loss_name in KINKED and (config.l2 or 0) > 0)
+
+
 def _coordinate(met: Test) -> Test:
     """The same with the solver coordinate."""
     return lambda config: not config.is_coordinate or met(config)
@@ -89,9 +96,10 @@ NEEDS = (
     Need(
         "solver",
         _given("solver"),
-        _newton(lambda config: LOSSES[config.loss_name].second is not None),
+        _newton(_has_second),
         "a loss with a second derivative to be newton: "
-        f"{', '.join(name for name, loss in LOSSES.items() if loss.second)}",
+        f"{', '.join(name for name, loss in LOSSES.items() if loss.second)}; or an l2 above 0 and "
+        f"the loss {' or '.join(KINKED)}",
     ),
     Need(
         "solver",

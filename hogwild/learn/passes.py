@@ -68,10 +68,21 @@ class Passes:
         self.seconds = np.empty(0)
         self._rooms: dict[int, Doubles] = {}  # memory for the sums of shards, by planes
 
-    def kernels(self) -> list[Kernel]:
-        """All that will be called."""
-        ours = [self._gradient, self._along, self._errors]
-        return [*ours, kernels.hessian_product, kernels.scores_of]
+    def kernels(self, smooth: bool = True) -> list[Kernel]:
+        """All that will be called; for a loss that is not smooth, derivatives are given."""
+        ours = [self._gradient, self._along] if smooth else [kernels.spread]
+        return [*ours, self._errors, kernels.hessian_product, kernels.scores_of]
+
+    @property
+    def nonzeros(self) -> int:
+        """Of all rows."""
+        return int((self._rows.ends - self._rows.begins).sum())
+
+    @property
+    def targets(self) -> Doubles:
+        """A line for each row: its target, and its weight where rows have weights."""
+        found: Doubles = self._rows.targets.reshape(self.size, -1).astype(np.float64)
+        return found
 
     def scores(self, weights: Doubles) -> Doubles:
         """The products of the rows with weights."""
@@ -88,6 +99,15 @@ class Passes:
         planes = np.ascontiguousarray(total.reshape(-1, kernels.PLANES).T) / self.size
         return Slope(*(sum(some) / self.size for some in zip(*sums, strict=True)), *planes)
 
+    def spread(self, slopes: Doubles, seconds: Doubles) -> Doubles:
+        """The means of slope * row, of second * row and of second * row^2; one pass.
+
+        Products and the Hessian are then with these second derivatives.
+        """
+        self.seconds = seconds
+        _, total = self._sums(kernels.PLANES, partial(kernels.spread, self._rows), slopes, seconds)
+        return np.ascontiguousarray(total.reshape(-1, kernels.PLANES).T) / self.size
+
     def product(self, vector: Doubles, dots: Doubles) -> Doubles:
         """The Hessian of the mean loss times a vector, until the next product; one pass.
 
@@ -98,11 +118,11 @@ class Passes:
         total /= self.size
         return total
 
-    def hessian(self, slope: Slope) -> Doubles:
-        """The Hessian of the mean loss as a matrix; one pass."""
+    def hessian(self, diagonal: Doubles) -> Doubles:
+        """The Hessian of the mean loss as a matrix, given its diagonal; one pass."""
         add = partial(kernels.add_products, self._rows)
         total = self._sums(self._columns, add, self.seconds)[1].reshape(-1, self._columns)
-        return (total + total.T) / self.size + np.diag(slope.diagonal)
+        return (total + total.T) / self.size + np.diag(diagonal)
 
     def along(
         self, scores: Doubles, changes: Doubles, step: float, bias: float, share: float, turn: float

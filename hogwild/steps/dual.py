@@ -15,7 +15,8 @@ descent (Shalev-Shwartz and Zhang, "Stochastic dual coordinate ascent methods fo
 minimization", 2013). What is stored is always the sum with the final c.
 
 A row whose variable stays at a bound, farther from moving than any row was from its optimum in the
-pass before, is put aside: its squared length is stored with a minus sign.
+pass before, is put aside: its squared length is stored with a minus sign. So is a row of weight 0,
+for good.
 """
 
 import math
@@ -90,6 +91,9 @@ def dual(loss: str, weighted: bool) -> Step:
             q = np.float64(squared_length(rows, row)) + plan.intercept + LEAST
             state[place + Q] = np.float32(q)
         target, weight = target_and_weight(rows, row)
+        if weight == 0.0:
+            state[place + Q] = np.float32(-q)
+            return sums
         more = grown(plan, t)
         score = more * np.float64(dot_with(rows, row, stored.read) + stored.bias[0])
         a = np.float64(state[place])

@@ -350,7 +350,8 @@ def test_an_interrupted_iteration_leaves_better_weights_than_before():
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"loss": "hinge"}, "a loss with a second derivative"),
+        ({"loss": "perceptron"}, "a loss with a second derivative"),
+        ({"loss": "hinge", "l2": 0.0}, "an l2 above 0 and the loss hinge"),
         ({"l1": 1e-3}, "an l1 of 0"),
         ({"strategy": "combine"}, "to be auto with the solvers newton, cg"),
         ({"eta0": 0.1}, "have no learning rate"),

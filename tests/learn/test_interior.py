@@ -1,0 +1,102 @@
+"""The solver newton for the hinge loss: interior points, whose optimum is that of dual ascent."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+import hogwild
+from hogwild.learn import interior, passes
+from tests.combinations import each, pairs
+
+ROWS, COLUMNS = 400, 12
+
+
+def draw(seed=0, sizes=1.0):
+    """Rows, some of them empty, labels, and weights of the rows, some of them 0."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(ROWS, COLUMNS)) * (random.random((ROWS, COLUMNS)) < 0.5)
+    X[::19] = 0
+    y = np.where(X @ random.normal(size=COLUMNS) + random.normal(size=ROWS) > -0.6, 1.0, -1.0)
+    return csr_matrix(X * sizes).astype(np.float32), y, random.integers(0, 4, ROWS)
+
+
+def train(X, y, weights=None, **more):
+    options = {"loss": "hinge", "solver": "newton", "l2": 1e-3} | more
+    return hogwild.train(hogwild.Rows(X, y, sample_weight=weights), **options)
+
+
+@pytest.fixture(params=["factored", "iterated"])
+def way(request, monkeypatch):
+    """Equations are solved with the matrix, or by conjugate gradients."""
+    if request.param == "iterated":
+        monkeypatch.setattr(interior, "MOST_COLUMNS", 0)
+
+
+@pairs(l2=[1e-1, 1e-3, 1e-5], intercept=[False, True], weighted=[False, True])
+def test_the_optimum_is_that_of_dual_ascent(way, l2, intercept, weighted):
+    X, y, weights = draw()
+    given = {"weights": weights if weighted else None, "l2": l2, "intercept": intercept}
+    tol = 1e-4
+    one, other = (train(X, y, **given, solver=s, tol=tol) for s in ("newton", "dual"))
+    assert one.reason == other.reason == "converged"
+    found, expected = one.trace[-1], other.trace[-1]
+    assert 0 <= found["gap"] <= 1.01 * tol
+    assert found["objective"] == pytest.approx(expected["objective"], rel=1.01 * tol)
+
+
+@each(exponent=[0, 3, 6])
+def test_sizes_of_columns_do_no_harm(way, exponent):
+    X, y, _ = draw()
+    sizes = 10.0 ** np.linspace(-exponent, exponent, COLUMNS)
+    X = csr_matrix(X.multiply(sizes)).astype(np.float32)
+    result = train(X, y, tol=1e-3)
+    assert result.reason == "converged"
+    assert len(result.trace) <= 40
+
+
+@each(kind=["one label", "nothing but zeros", "opposite labels of equal rows", "separable"])
+def test_odd_rows_do_no_harm(way, kind):
+    X, y, _ = draw()
+    labels = None
+    if kind == "one label":
+        y, labels = np.ones(ROWS), (-1, 1)
+    elif kind == "nothing but zeros":
+        X = csr_matrix(X.shape, dtype=np.float32)
+    elif kind == "opposite labels of equal rows":
+        X, y = csr_matrix(np.vstack([X.toarray()] * 2)), np.append(y, -y)
+    else:
+        y = np.sign(X @ np.arange(1.0, COLUMNS + 1) + 1e-3)
+    result = train(X, y, labels=labels)
+    assert result.reason == "converged"
+    assert np.isfinite(result.model.weights).all()
+
+
+def test_rows_of_weight_0_do_not_count_whatever_their_label():
+    X, y, weights = draw()
+    poisoned = np.where(weights == 0, -y, y)
+    models = [train(X, labels, weights).model for labels in (y, poisoned)]
+    assert models[0].weights.tobytes() == models[1].weights.tobytes()
+
+
+def test_any_number_of_workers_learns_the_same_bytes(way, monkeypatch):
+    monkeypatch.setattr(passes, "SHARD", 100)
+    monkeypatch.setattr(passes, "SHARD_OF_COLUMNS", 1)
+    X, y, weights = draw()
+    results = [train(X, y, weights, tol=1e-6, workers=count) for count in (1, 2, 3)]
+    assert len({result.model.weights.tobytes() for result in results}) == 1
+
+
+def test_it_goes_on_from_an_earlier_result():
+    X, y, _ = draw()
+    start = train(X, y, epochs=5)
+    result = train(X, y, start=start.state, epochs=1)
+    assert result.trace[-1]["objective"] <= start.trace[-1]["objective"] * (1 + 1e-6)
+    again = train(X, y, start=result.state)
+    assert again.reason == "converged"
+
+
+def test_what_single_precision_does_not_prove_ends_the_training():
+    X, y, _ = draw()
+    result = train(X, y, tol=1e-14)
+    assert result.reason == "stuck"
+    assert result.trace[-1]["gap"] < 1e-6
