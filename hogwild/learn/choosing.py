@@ -58,7 +58,7 @@ def by_options(config: "Config") -> Choice:
         return SGD, "without a penalty nothing could be proved"
     if loss in DUALS:
         return DUAL, "it needs no learning rate, and proves how near the optimum it is"
-    if loss in LOSSES and LOSSES[loss].second is not None:
+    if loss in LOSSES and LOSSES[loss].is_smooth:
         return NEWTON, "the loss has a second derivative: no learning rate, and a proof"
     return SGD, f"no other solver has the loss {loss}"
 

@@ -39,7 +39,7 @@ class GradientDescent(Newton):
     """Steepest descent; along subgradients where the slope of the loss jumps."""
 
     def outcome(self, columns: int, nonzeros: float) -> NewtonProof:
-        smooth = LOSSES[self._config.loss_name].second is not None
+        smooth = LOSSES[self._config.loss_name].is_smooth
         proof = SteepestProof if smooth else SubgradientProof
         return proof(self._config, self._heads, self._data, columns)
 

@@ -12,12 +12,14 @@ After Lin, Weng and Keerthi, "Trust region Newton method for large-scale logisti
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
 from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.passes import advance, inner, turn
+from hogwild.learn.class_passes import ClassPasses, ClassSlope
 from hogwild.learn.conjugate import Progress, Solution, conjugate_gradients
 from hogwild.learn.heads import Heads
 from hogwild.learn.iterated import Iterated, IteratedSolver
@@ -57,14 +59,20 @@ class NewtonProof(Iterated):
         super().__init__(config)
         self._columns, self._rows = columns, len(data)
         self._l2, self._intercept = float(config.l2 or 0.0), config.intercept
-        self._width = heads.width
+        self._count = heads.count if heads.coupled else 1  # scores of a row
         self._is_quadratic = config.loss_name == "squared"
-        self._passes = Passes(heads, data, columns, config.loss_value, config.intercept)
+        given = heads, data, columns
+        self._passes: Any
+        if heads.coupled:
+            self._passes = ClassPasses(*given, config.intercept)
+            self.scratch = self._passes.scratch
+        else:
+            self._passes = Passes(*given, config.loss_value, config.intercept)
         self._reset()
 
     def _reset(self) -> None:
         self._objective, self.bound = math.inf, -math.inf
-        self._slope: Slope | None = None
+        self._slope: Slope | ClassSlope | None = None
         self._gained = math.inf  # by the last step, as conjugate gradients expected it
         self._idle = 0  # steps in a row that were of no use
 
@@ -78,7 +86,7 @@ class NewtonProof(Iterated):
         """Takes the weights to go on from."""
         self._reset()
         self._scale = at_zero if math.isfinite(at_zero) else 0.0
-        self._weights, self._bias = self._read(shared)
+        self._weights, self._bias = self._passes.read(shared["stored"])
 
     def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
         super().restore(shared, learned, last)
@@ -104,7 +112,7 @@ class NewtonProof(Iterated):
         return loss
 
     def _look_first(self, passed: Passed) -> bool:
-        self._scores = np.zeros(self._rows)
+        self._scores = np.zeros(self._rows * self._count)
         if self._intercept:
             # Where targets are far from 0, a gap is not small because the intercept made it so
             self._bias = self._passes.best_bias(self._scores, self._bias)
@@ -124,7 +132,7 @@ class NewtonProof(Iterated):
         )
         self._raise_bound(self._slope)
 
-    def _raise_bound(self, slope: Slope) -> None:
+    def _raise_bound(self, slope: Slope | ClassSlope) -> None:
         """Finds the dual objective at a_i = -slope_i, a lower bound of the optimum.
 
         Whatever the scores m_i are: a loss is the maximum over a of e(a) - a m, which -slope
@@ -142,13 +150,7 @@ class NewtonProof(Iterated):
             self.bound = max(self.bound, found)
 
     def _store(self, shared: Arrays) -> None:
-        shared["stored"][: -self._width] = self._weights
-        shared["stored"][-self._width :] = self._bias
-
-    def _read(self, shared: Arrays) -> tuple[Doubles, Bias]:
-        """The stored weights and intercept."""
-        stored = shared["stored"].astype(np.float64)
-        return stored[: -self._width], float(stored[-1])
+        self._passes.write(shared["stored"], self._weights, self._bias)
 
     # The step
 
@@ -161,7 +163,7 @@ class NewtonProof(Iterated):
         gains: list[float] = []
 
         def product(search: Doubles, dots: Doubles) -> Doubles:
-            image = self._passes.product(search, dots)
+            image: Doubles = self._passes.product(search, dots)
             image += l2 * search
             return image
 
@@ -169,13 +171,14 @@ class NewtonProof(Iterated):
             gains.append(now.last)
             return passed() and not self._is_enough(now, gains)
 
-        return conjugate_gradients(product, self._downhill, diagonal, self._rows, goes_on)
+        return conjugate_gradients(product, self._downhill, diagonal, len(self._scores), goes_on)
 
     @property
     def _downhill(self) -> Doubles:
         """Minus the gradient of the objective by the weights."""
         assert self._slope is not None
-        return -(self._l2 * self._weights + self._slope.gradient)
+        found: Doubles = -(self._l2 * self._weights + self._slope.gradient)
+        return found
 
     def _is_enough(self, now: Progress, gains: list[float]) -> bool:
         """Whether conjugate gradients may end."""
@@ -253,7 +256,7 @@ class NewtonProof(Iterated):
         """The sums for the weights; before a claim, for those in single precision."""
         scores, bias = self._scores, self._bias
         if self.reason is not None:
-            weights, bias = self._read(shared)
+            weights, bias = self._passes.read(shared["stored"])
             scores = self._passes.scores(weights)
             loss = self._loss_at(scores, bias)
             self._objective = loss + 0.5 * self._l2 * float(inner(weights, weights))
@@ -261,7 +264,7 @@ class NewtonProof(Iterated):
         return np.array([loss * self._rows, *self._passes.errors(scores, bias)])
 
     def _loss_at(self, scores: Doubles, bias: Bias) -> float:
-        return self._passes.loss(scores, bias)
+        return float(self._passes.loss(scores, bias))
 
     @property
     def _is_near(self) -> bool:
