@@ -177,7 +177,7 @@ class LinearProblem(RowProblem):
 
     def _settled(self, config: Config, rows: Rows, judged: bool) -> Config:
         """The options, with the solver that is best for the rows."""
-        self._choice = by_data(config, rows, self.heads.several, judged)
+        self._choice = by_data(config, rows, self.heads, judged)
         solver = self._choice[0]
         return config if solver == config.choice[0] else replace(config, solver=solver)
 

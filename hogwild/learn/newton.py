@@ -15,12 +15,14 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.passes import advance, inner, turn
 from hogwild.learn.class_passes import ClassPasses, ClassSlope
 from hogwild.learn.conjugate import Progress, Solution, conjugate_gradients
+from hogwild.learn.first_epochs import FirstEpochs
 from hogwild.learn.heads import Heads
 from hogwild.learn.iterated import Iterated, IteratedSolver
 from hogwild.learn.passes import ROUNDING, TRIES, Bias, Passes, Slope
@@ -29,6 +31,7 @@ from hogwild.learn.proof import NOTHING
 from hogwild.learn.sets import Set
 from hogwild.parallel.memory import Arrays
 
+FEW_COLUMNS = 2_000  # with more, softmax begins with epochs of descent
 ENOUGH = 0.04  # share of the squared residual that conjugate gradients leave, in M^-1
 MOST_PRODUCTS = 60
 # Of the squared loss, whose step need not be repeated
@@ -49,11 +52,21 @@ class Newton(IteratedSolver):
     """Newton's method: what it needs of the rows it gets by whole passes."""
 
     def outcome(self, columns: int, nonzeros: float) -> "NewtonProof":
-        return NewtonProof(self._config, self._heads, self._data, columns)
+        proof = NewtonProof(self._config, self._heads, self._data, columns)
+        if self._heads.coupled and columns > FEW_COLUMNS:
+            given = self._config, self._heads, self._data, self.intercept_share
+            proof.first = FirstEpochs(*given)
+        return proof
 
 
 class NewtonProof(Iterated):
-    """Weights in double precision, and a lower bound of the optimum from the slopes of the rows."""
+    """Weights in double precision, and a lower bound of the optimum from the slopes of the rows.
+
+    Attributes:
+        first: epochs of another method to begin with, if that is of use.
+    """
+
+    first: FirstEpochs | None = None
 
     def __init__(self, config: Config, heads: Heads, data: Set, columns: int) -> None:
         super().__init__(config)
@@ -80,7 +93,8 @@ class NewtonProof(Iterated):
         self._passes.threads = threads
 
     def kernels(self, alone: bool) -> list[Kernel]:
-        return [*self._passes.kernels(), inner, advance, turn]
+        first = self.first.kernels if self.first else []
+        return [*self._passes.kernels(), inner, advance, turn, *first]
 
     def begin(self, shared: Arrays, start: Arrays, at_zero: float) -> None:
         """Takes the weights to go on from."""
@@ -101,7 +115,7 @@ class NewtonProof(Iterated):
         """
         goes_on = True
         if self._slope is None:
-            goes_on = self._look_first(passed)
+            goes_on = self._look_first(len(shared["stored"]), passed)
             self._store(shared)
         assert self._slope is not None
         loss = self._slope.loss
@@ -111,7 +125,7 @@ class NewtonProof(Iterated):
             passed()
         return loss
 
-    def _look_first(self, passed: Passed) -> bool:
+    def _look_first(self, size: int, passed: Passed) -> bool:
         self._scores = np.zeros(self._rows * self._count)
         if self._intercept:
             # Where targets are far from 0, a gap is not small because the intercept made it so
@@ -120,8 +134,22 @@ class NewtonProof(Iterated):
         if self._weights.any():
             self._scores = self._passes.scores(self._weights)
             passed()
+        elif self.first:
+            self._begin_by(self.first.learn(size, passed))
         self._look()
         return passed()
+
+    def _begin_by(self, stored: npt.NDArray[np.float32]) -> None:
+        """Takes weights that another method came to, if they are better than zeros."""
+        if not np.isfinite(stored).all():
+            return
+        weights, bias = self._passes.read(stored)
+        scores = self._passes.scores(weights)
+        loss = self._loss_at(scores, bias)
+        if loss + 0.5 * self._l2 * float(inner(weights, weights)) < self._loss_at(
+            self._scores, self._bias
+        ):
+            self._weights, self._bias, self._scores = weights, bias, scores
 
     def _look(self) -> None:
         """Finds the best intercept, the slope there, and what they prove; one pass."""

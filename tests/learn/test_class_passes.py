@@ -8,7 +8,7 @@ from scipy.special import log_softmax, softmax
 import hogwild
 from hogwild.config import Config
 from hogwild.errors import DataError, OptionError
-from hogwild.learn import passes
+from hogwild.learn import choosing, first_epochs, newton, passes
 from hogwild.learn.linear import LinearProblem
 from tests.combinations import pairs
 
@@ -210,6 +210,48 @@ def test_without_a_penalty_softmax_comes_to_its_optimum():
     result = train(X, y, l2=0.0, tol=1e-6)
     assert result.reason == "converged"
     assert result.trace[-1]["objective"] == pytest.approx(best_of(X, y, None, 0.0, True), rel=1e-4)
+
+
+@pytest.mark.parametrize("sizes", [1.0, 10.0 ** np.linspace(-3, 3, COLUMNS)])
+def test_epochs_of_descent_come_first_and_do_no_harm(sizes, monkeypatch):
+    X, y, weights = draw(sizes=sizes)
+    plain = train(X, y, weights, l2=1e-3, tol=1e-6)
+    monkeypatch.setattr(newton, "FEW_COLUMNS", 0)
+    one, other = (
+        train(X, y, weights, l2=1e-3, tol=1e-6, workers=workers, intercept=True)
+        for workers in (1, 2)
+    )
+    assert one.reason == "converged"
+    assert np.array_equal(one.model.weights, other.model.weights)
+    reached = one.trace[-1]["objective"]
+    assert reached == pytest.approx(plain.trace[-1]["objective"], rel=3e-6)
+
+
+def test_epochs_of_descent_come_near_the_optimum(monkeypatch):
+    """And leave the weights whole, by what the penalty took."""
+    X, y, _ = draw(rows=2000)
+    rows = hogwild.Rows(X, y.astype(float))
+    config = Config.of({"task": "softmax", "solver": "newton", "l2": 1e-2})
+    monkeypatch.setattr(newton, "FEW_COLUMNS", 0)
+    proof = LinearProblem(rows, None, config)._outcome
+    seen = []
+    stored = proof.first.learn(16 * (COLUMNS + 1) // 4, lambda: bool(seen.append(1)) or True)
+    assert 1 < len(seen) <= first_epochs.MOST
+    W, b = proof._passes.read(stored)
+    W = W.reshape(COLUMNS, CLASSES).T
+    reached = objective_of(X, y, None, 1e-2)(W, b)[0]
+    assert reached < 1.1 * best_of(X, y, None, 1e-2, True)
+
+
+def test_auto_takes_newton_for_softmax_unless_scores_take_too_much_memory(monkeypatch):
+    X, y, _ = draw()
+    chosen = train(X, y, solver="auto").header["chosen"]
+    assert chosen["solver"] == "newton"
+    assert train(X, y, solver="auto", eta0=0.1).header["chosen"]["solver"] == "sgd"
+    assert train(X, y, solver="auto", task="logistic").header["chosen"]["solver"] == "sgd"
+    monkeypatch.setattr(choosing, "MOST_SCORES", ROWS * CLASSES - 1)
+    chosen = train(X, y, solver="auto").header["chosen"]
+    assert (chosen["solver"], "memory" in chosen["solver_why"]) == ("sgd", True)
 
 
 def test_errors_and_test_rows_are_counted():
