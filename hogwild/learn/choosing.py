@@ -15,14 +15,17 @@ if TYPE_CHECKING:
 
 Choice = tuple[str, str]  # a solver, and why
 
-SOLVERS = ("sgd", "dual", "newton", "cg", "closed", "coordinate")  # besides AUTO
-SGD, DUAL, NEWTON, CG, CLOSED, COORDINATE = SOLVERS
+# Besides AUTO
+SOLVERS = ("sgd", "dual", "newton", "cg", "closed", "coordinate", "gd", "lbfgs")
+SGD, DUAL, NEWTON, CG, CLOSED, COORDINATE, GD, LBFGS = SOLVERS
 METHODS = {  # of the solvers with a proof
     DUAL: "dual coordinate ascent",
     NEWTON: "Newton's method",
     CG: "conjugate gradients",
     CLOSED: "normal equations",
     COORDINATE: "coordinate descent on columns",
+    GD: "batch gradient descent",
+    LBFGS: "L-BFGS",
 }
 AS_ASKED = "as asked"
 OF_DESCENT = ("schedule", "eta0", "beta", "batch")  # options

@@ -25,9 +25,19 @@ from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
 from hogwild.kernels.views import Clock, Fetching, Span, Stored, Task, task_of, view
 from hogwild.learn import column_sizes, fetching, progress
-from hogwild.learn.choosing import CG, CLOSED, COORDINATE, DUAL, NEWTON, by_data
+from hogwild.learn.choosing import (
+    CG,
+    CLOSED,
+    COORDINATE,
+    DUAL,
+    GD,
+    LBFGS,
+    NEWTON,
+    by_data,
+)
 from hogwild.learn.closed import Closed, operations
 from hogwild.learn.coordinate import CoordinateDescent
+from hogwild.learn.descent import GradientDescent, Lbfgs
 from hogwild.learn.dual import DualAscent
 from hogwild.learn.ftrl import Ftrl
 from hogwild.learn.heads import heads_of, zeros_on_a_line
@@ -82,6 +92,8 @@ SOLVERS: dict[str, type[Solver]] = {
     CG: Newton,
     CLOSED: Closed,
     COORDINATE: CoordinateDescent,
+    GD: GradientDescent,
+    LBFGS: Lbfgs,
     ADAPTIVE: Ftrl,
 }
 TINY = 1e-12  # a rate, where a loop is only timed
