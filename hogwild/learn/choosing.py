@@ -101,7 +101,7 @@ def by_data(config: "Config", rows: Rows, heads: "Heads", judged: bool) -> Choic
 
 def sizes(rows: Rows) -> tuple[float, float]:
     """The mean squared length of a row, about; and the mean square of values over a typical one."""
-    some = rows.first_values(1 << 16).astype(np.float64)
+    some = rows.some_values().astype(np.float64)
     if not some.any():
         return 0.0, 1.0
     square = float(np.mean(some**2))

@@ -75,6 +75,9 @@ class Gains:
 class DescentProof(NewtonProof):
     """Weights that go along directions which gradients say."""
 
+    def kernels(self, alone: bool) -> list[Kernel]:
+        return [*self._passes.kernels(), inner]
+
     def _reset(self) -> None:
         super()._reset()
         self._gains = Gains()

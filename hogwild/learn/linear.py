@@ -608,7 +608,7 @@ def _lines(rows: Rows) -> int:
     """Cache lines that are to be fetched of each row, whatever its length."""
     places = np.random.default_rng(0).integers(0, len(rows), LENGTHS)
     lengths = (rows.ends[places] - rows.begins[places]).astype(np.int64)
-    return min(MOST_LINES, 1 + int(np.quantile(lengths, MOST_ROWS)) // int(LINE))
+    return min(MOST_LINES, 1 + int(np.sort(lengths)[int(MOST_ROWS * LENGTHS)]) // int(LINE))
 
 
 def _intercept_share(rows: Rows) -> float:
@@ -619,5 +619,5 @@ def _intercept_share(rows: Rows) -> float:
     """
     if not rows.nonzeros:
         return 1.0
-    typical = float(np.median(np.abs(rows.first_values(1 << 16))))
+    typical = float(np.median(np.abs(rows.some_values())))
     return max(1e-6, min(typical, typical**2 * rows.nonzeros / len(rows)))
