@@ -30,7 +30,7 @@ METHODS = {  # of the solvers with a proof
 }
 AS_ASKED = "as asked"
 OF_DESCENT = ("schedule", "eta0", "beta", "batch")  # options
-MOST_SCORES = 100_000_000  # of all rows, for newton with softmax: 28 bytes each
+MOST_SCORES = 100_000_000  # of all rows, and twice the weights, for newton with softmax: 3 GB
 FEW_COLUMNS = 2_000
 DENSE = 0.05  # share of the values that are not 0
 MOST_OPERATIONS = 100.0  # of normal equations, for each non-zero
@@ -72,8 +72,8 @@ def by_data(config: "Config", rows: Rows, heads: "Heads", judged: bool) -> Choic
         return solver, why
     if judged:
         return SGD, "rows to judge by end it early"
-    if heads.coupled and heads.count * len(rows) > MOST_SCORES:
-        return SGD, "scores of all classes and rows would take much memory"
+    if heads.coupled and heads.count * (len(rows) + 2 * rows.columns) > MOST_SCORES:
+        return SGD, "scores and weights of all classes would take much memory"
     if heads.several and not heads.coupled:
         return SGD, "there are several classes"
     if solver != DUAL:
