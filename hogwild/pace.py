@@ -48,6 +48,8 @@ class Pace:
         """Whether to look, where a gap of `wanted` ends the training; 0: none does."""
         if self.work < MORE * self._looked_at and self.work > FIRST:
             return False
+        if wanted > 0.0 and self.work <= 1.0 and not self.smooth:
+            return False  # the first pass leaves a gap of a tenth at least
         if self._ratio * self._excess <= HOPE * wanted:
             return True
         if wanted == 0.0 and self.work <= FIRST:
