@@ -9,31 +9,32 @@ from experiments import lesson, orders
 from experiments.lesson import Bound, Problem, Shown, Training
 from experiments.run_rows import Data
 from hogwild import OptionError, Rows
-from hogwild.scaling.svg import line_plot, logarithmic
+from hogwild.scaling.svg import Axis, line_plot, logarithmic
 
 TITLE = "The order of the rows: permuted each epoch, once, or never"
 INTRO = (
     "The theory of SGD draws each row at random, with replacement. Programs go through all rows in "
     "an epoch, in an order that is permuted before each epoch, once for all, or never. Bottou "
-    "found in 2009 that the programs are better than the theory: the gap falls almost as 1 / t^2, "
-    "and with replacement as 1 / t. Here are all of them, and the order that hogwild takes: chunks "
-    "of 64 neighboring rows in a random order, and the rows of 64 chunks at a time mixed. Weights "
-    "are the last ones, not averaged, except in the last line. Each number is the median of three seeds. Once with the rows "
-    "as they were drawn, and once with the same rows sorted by label."
+    "found in 2009 that the programs are better than the theory: with replacement the gap falls as "
+    "1 / t, without it almost as 1 / t^2. Here are all of them, and the order that hogwild takes: "
+    "chunks of 64 neighboring rows in a random order, and the rows of 64 chunks at a time mixed. "
+    "Weights are the last ones, not averaged, except in the last line, which is what hogwild does "
+    "by default. Each number is the median of three seeds; once with the rows as they were drawn, "
+    "and once with the same rows sorted by label."
 )
 WHY = (
     "With replacement, the rows of an epoch are a random sample: some come twice, and 37 % never. "
-    "The differences between the sample and all rows push the weights aside, and only the falling "
+    "The difference between the sample and all rows pushes the weights aside, and only the falling "
     "learning rate makes that smaller. An epoch without replacement has each row once, so that "
-    "what one row does too much another makes good before the epoch ends. Rows permuted once, or "
-    "never where they came in a random order, have the same errors in each epoch in the same "
-    "places; permuting anew averages them out. Sorted rows that are never permuted are the "
-    "disaster: the epoch ends with many rows of one label, the weights forget the other one, and "
-    "the objective rises. hogwild takes that for a learning rate that is too large, and halves it "
-    "until next to nothing is learned. Permute the rows at least once, if they are not in a random "
-    "order. hogwild always does, and its chunks save a fifth of an epoch's time. On sorted rows "
-    "each 4,096 rows that are mixed have somewhat more of one label, so its last weights are "
-    "noisier. Their mean, which it returns by default, is not."
+    "what one row does too much another makes good before the epoch ends. Permuted once, or never "
+    "where they come in a random order, rows push the weights to the same side in each epoch: the "
+    "gap falls smoothly. Permuted anew, they push to another side each time: the gap is smaller in "
+    "most epochs, and jumps. Rows that are sorted and never permuted are the disaster. The epoch "
+    "ends with many rows of one label, the weights forget the other one, and the objective rises; "
+    "hogwild takes that for a learning rate that is too large, and halves it until next to nothing "
+    "is learned. So permute sorted rows, at least once; hogwild always does. Of sorted rows, each "
+    "4,096 that its chunks mix have somewhat more of one label, so its last weights jump more than "
+    "after a full permutation. Their mean does not."
 )
 SEEDS = 3
 FLOOR = 1e-7  # a gap below it is not known
@@ -51,7 +52,7 @@ def shown(problem: Problem, data: Data) -> Shown:
         name: [(epoch, max(gap, FLOOR)) for epoch, gap in enumerate(some, 1)]
         for name, some in gaps.items()
     }
-    x = logarithmic("epochs", [*range(1, longest + 1)])
+    x = Axis("epochs", 1, max(longest, 2), places, log=True)
     y = logarithmic("gap", [gap for some in points.values() for _, gap in some])
     drawn = line_plot(f"{problem.name}: gap against epochs", lesson.curves(points), x, y)
     early = max(1, longest // 4)

@@ -14,21 +14,23 @@ from hogwild.scaling.svg import line_plot, logarithmic
 TITLE = "Learning rates: how much the first one matters"
 INTRO = (
     "SGD has one number that somebody must choose: the first learning rate, eta0. Here it goes "
-    "from 0.01 to 1,000, with three schedules: inverse, eta0 / (1 + l2 eta0 t); sqrt, "
-    "eta0 / sqrt(t); and constant. Each training makes ten epochs with one worker and returns its last weights; "
-    "inverse also with averaged weights. Beside them are two that are given no rate: sgd as "
-    "hogwild runs it, which finds eta0 on a sample of the rows, and the default. A star marks "
-    "trainings whose objective rose: hogwild then goes back an epoch and halves the rate, so they "
-    "ended with a smaller one than they were given."
+    "from 0.01 to 1,000, with three schedules: inverse, eta0 / (1 + l2 eta0 t); sqrt, eta0 / "
+    "sqrt(t); and constant. t counts rows. Each training makes ten epochs with one worker and "
+    "returns its last weights; constant also with averaged weights. Beside them are two that are "
+    "given no rate: sgd as hogwild runs it, which finds eta0 on a sample of the rows, and the "
+    "default. A star marks trainings whose objective rose: hogwild then goes back an epoch and "
+    "halves the rate, so they ended with a smaller one than they were given."
 )
 WHY = (
     "A rate that is too small does not get there within ten epochs. One that is too large makes "
-    "each row undo what others taught, and the weights keep jumping around the optimum: with a "
-    "constant rate forever, at a distance that grows with the rate. The schedule inverse forgives "
-    "most, because after some 1 / (l2 eta0) rows the rate is about 1 / (l2 t), whatever eta0 was; "
-    "but where l2 is small that takes many epochs. The mean of many weights is quieter than the "
-    "last ones, which forgives large rates. The best rate is not the same for both problems, so no "
-    "fixed number can be a good default. Dual coordinate ascent, the default, has none."
+    "each row undo what others taught, and the weights keep jumping around the optimum, with a "
+    "constant rate forever, and the farther away the larger it is. The schedule inverse forgives "
+    "every rate that is large enough: after some 1 / (l2 eta0) rows its rate is about 1 / (l2 t), "
+    "whatever eta0 was. With a small eta0 that is more rows than ten epochs have. The schedule "
+    "sqrt ends with the rate eta0 / sqrt(t), so it must begin with one that is far too large. The "
+    "mean of many weights is quieter than the last ones, which helps a constant rate. The best "
+    "rate is another one for each schedule, loss and penalty, so no fixed number would do. The "
+    "default, dual coordinate ascent, has no rate."
 )
 FLOOR = 1e-7  # a gap below it is not known
 GOOD = 2.0  # times the least gap: near enough to it

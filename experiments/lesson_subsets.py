@@ -20,13 +20,14 @@ INTRO = (
     "rows. The default proves its result, and is stopped at the same tolerances."
 )
 WHY = (
-    "A batch curve goes down and then stays level: it has come to the optimum of its subset, and "
-    "only more rows can lower the loss on others. But with more rows every step takes longer. So "
-    "for each amount of time there is one best size for a batch method, and one must know it in "
-    "advance. SGD need not choose. It sees each row once, and after n rows it is nearly as good as "
-    "the optimum of those n rows, so one pass over new rows is worth more than many passes over "
-    "old ones. Further epochs lower the training objective but hardly the test loss; where the "
-    "penalty is weak they raise it, as the weights begin to fit the noise of the training rows."
+    "A batch method ends at the optimum of its subset. Only more rows can lower the loss on "
+    "others, and with more rows every step takes longer. So for each amount of time there is one "
+    "best size, and one must know it in advance. SGD need not choose. It sees each row once, and "
+    "after some ten thousands of rows it is as good as the optimum of the rows that it has seen. "
+    "So one pass over new rows is worth more than many over old ones. Where the penalty is as weak "
+    "as here, the optimum of the training rows fits some of their noise. That is why some curves "
+    "rise at the end, and why a training that was stopped early can be the best on other rows; but "
+    "at which step it is, only rows that are held out would tell."
 )
 REPEATS = 3
 BATCH = ("newton", "cg")
@@ -39,7 +40,8 @@ def shown(problem: Problem, data: Data) -> Shown:
     """A curve for each training."""
     found = [(one, lesson.points(one, data, REPEATS)) for one in problem.trainings]
     named = {
-        one.name: [(point.seconds, point.test["loss"]) for point in some] for one, some in found
+        one.name: sorted((point.seconds, point.test["loss"]) for point in some)
+        for one, some in found
     }
     every = [place for some in named.values() for place in some]
     x = logarithmic("seconds of training", [seconds for seconds, _ in every])

@@ -15,12 +15,12 @@ from experiments.run_rows import Data
 TITLE = "Bottou's tables: seconds and test errors on RCV1"
 INTRO = (
     "Bottou learned one topic of the Reuters collection RCV1: 781,265 articles to train on, 23,149 "
-    "to test on, 47,152 words. A small program for stochastic gradient descent came "
-    "to the test error of the best programs of its time, in a second where they took a minute or "
-    "hours. The lines marked as published are his, measured on his machines between 2007 and 2011 "
-    "on the real articles. The other lines are measured here, on generated rows of the same shape. "
-    "Compare published seconds in orders of magnitude only, and do not compare published test "
-    "errors with those measured here: on the generated rows no model can err on fewer than 6 %."
+    "to test on, 47,152 words. A small program for stochastic gradient descent came to the test "
+    "error of the best programs of its time, in a second where they took a minute or hours. The "
+    "lines marked as published are his, measured on his machines between 2007 and 2011 on the real "
+    "articles. The other lines are measured here, on generated rows of the same shape. Compare "
+    "published seconds in orders of magnitude only, and do not compare published test errors with "
+    "those measured here: on the generated rows no model can err on fewer than 6 %."
 )
 WHY = (
     "A batch method looks at all rows before it moves once. Rows of text repeat each other, so "
@@ -28,9 +28,9 @@ WHY = (
     "is as near to the optimum as the test error can tell: what remains of the gap is small beside "
     "the difference that other test rows would make. A weaker penalty (a smaller l2) needs more "
     "passes from SGD, because its learning rate falls as 1 / (l2 t). The default is dual "
-    "coordinate ascent for these losses. It, too, moves after each row, but by the exact best step for that "
-    "row, so it needs no learning rate; and it knows a lower bound of the optimum, so it knows "
-    "when to stop."
+    "coordinate ascent for these losses. It, too, moves after each row, but by the exact best step "
+    "for that row, so it needs no learning rate; and it knows a lower bound of the optimum, so it "
+    "knows when to stop."
 )
 REPEATS = 3
 HEAD = ["seconds", "objective", "gap", "test error", "passes"]
