@@ -17,14 +17,14 @@ import hogwild
 from experiments import orders, report, run_rows
 from experiments.experiment import Line, check_names
 from experiments.run_rows import Data
-from hogwild import Config, DivergenceError, OptionError, Result, Rows
+from hogwild import Config, OptionError, Result, Rows
 from hogwild.coordinator import Quiet
 from hogwild.scaling.svg import COLORS
 from hogwild.scaling.svg import Line as Curve
 
 CERTAINTY = 1e-7  # relative, of the optimum
 METRICS = ("loss", "error")  # on the rows to test on; numbers have no error
-OURS = ("rows", "order")  # options of a training that are not of hogwild.train
+PUBLISHED = {"name", "seconds", "test_error"}
 
 
 class Training(NamedTuple):
@@ -34,7 +34,7 @@ class Training(NamedTuple):
         options: of hogwild.train.
         varied: the option that has one of `values`, if any; it may be "rows".
         rows: how many of the first ones to train on; 0: all.
-        order: one of `orders.ORDERS`, if any.
+        order: one of `orders.ORDERS`, where the lesson has orders.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Lesson(NamedTuple):
 
 
 class Point(NamedTuple):
-    """What one training came to; nothing but its value, if it diverged.
+    """What one training came to; nothing but its value and its rows, if it diverged.
 
     Attributes:
         value: of the option that is varied.
@@ -101,14 +101,17 @@ class Point(NamedTuple):
         """What the run chose."""
         return self.result.header["chosen"][name] if self.result else None
 
-    def last(self, name: str) -> Any:
-        """A number of the last epoch."""
-        return self.result.trace[-1][name] if self.result else None
+    def passes(self) -> float:
+        """How many times it visited the rows."""
+        return self.result.state.steps / self.rows if self.result and self.result.state else 0.0
 
     def record(self) -> Line:
         """As recorded."""
-        line = {name: value for name, value in self._asdict().items() if name != "result"}
-        return line if self.result is None else line | {"trace": self.result.trace}
+        line: Line = {"value": self.value, "rows": self.rows}
+        if self.result is None:
+            return line | {"diverged": True}
+        line |= {"seconds": self.seconds, "objective": self.objective, "test": self.test}
+        return line | {"chosen": self.result.header["chosen"], "trace": self.result.trace}
 
 
 class Shown(NamedTuple):
@@ -134,6 +137,8 @@ class Kind(Protocol):
     TITLE: str
     INTRO: str  # what the book did, and what is done here
     WHY: str  # why one sees what one sees
+    TAKES: tuple[str, ...]  # what its problems and trainings have besides options
+    VARIES: tuple[str, ...]  # of what a training may have a list of values
 
     def shown(self, problem: Problem, data: Data) -> Shown:
         """Trains, and says what came of it."""
@@ -145,54 +150,59 @@ class Kind(Protocol):
 def lessons(kinds: Mapping[str, Kind]) -> list[Lesson]:
     """The configs of these names, checked."""
     folder = report.FOLDER / "configs" / "textbooks"
-    return [lesson(folder / f"{name}.toml") for name in kinds]
+    return [lesson(folder / f"{name}.toml", kind) for name, kind in kinds.items()]
 
 
-def lesson(path: Path) -> Lesson:
+def lesson(path: Path, kind: Kind) -> Lesson:
     """The lesson in a file."""
     try:
         found = tomllib.loads(path.read_text())
         check_names(found, ["data", "problems", "trainings"])
-        run_rows.check(found.get("data", {}))
-        shared = found.get("trainings", {})
-        problems = [_problem(name, one, shared) for name, one in found.get("problems", {}).items()]
+        data, shared = found.get("data", {}), found.get("trainings", {})
+        run_rows.check(data)
+        problems = [
+            _problem(name, given, shared, kind) for name, given in found.get("problems", {}).items()
+        ]
         if not problems:
             raise OptionError("there are no problems; give [problems.NAME]")
     except (tomllib.TOMLDecodeError, OptionError) as problem:
         raise OptionError(f"{path}: {problem}") from None
-    return Lesson(path.stem, found.get("data", {}), problems)
+    return Lesson(path.stem, data, problems)
 
 
-def _problem(name: str, found: dict[str, Any], shared: dict[str, Any]) -> Problem:
-    check_names(found, ["options", "trainings", "published", "by_label"])
-    options = found.get("options", {})
-    given = shared | found.get("trainings", {})
-    if not given:
+def _problem(name: str, found: dict[str, Any], shared: dict[str, Any], kind: Kind) -> Problem:
+    check_names(found, ["options", "trainings", *kind.TAKES])
+    options, trainings = found.get("options", {}), shared | found.get("trainings", {})
+    if not trainings:
         raise OptionError(f"{name} has no trainings; give [problems.{name!r}.trainings]")
-    trainings = [_training(called, options, more) for called, more in given.items()]
-    published = found.get("published", [])
+    published, by_label = found.get("published", []), found.get("by_label", False)
     for line in published:
-        check_names(line, ["name", "seconds", "test_error"])
-    return Problem(name, options, trainings, published, bool(found.get("by_label", False)))
+        if set(line) != PUBLISHED:
+            raise OptionError(f"{name}: a published line needs {', '.join(sorted(PUBLISHED))}")
+    if not isinstance(by_label, bool):
+        raise OptionError(f"{name}: by_label is {by_label!r}; it must be true or false")
+    given = [_training(called, options, more, kind) for called, more in trainings.items()]
+    return Problem(name, options, given, published, by_label)
 
 
-def _training(name: str, shared: dict[str, Any], found: dict[str, Any]) -> Training:
+def _training(name: str, shared: dict[str, Any], found: dict[str, Any], kind: Kind) -> Training:
     lists = [option for option, value in found.items() if isinstance(value, list)]
-    if len(lists) > 1:
-        raise OptionError(f"{name}: {' and '.join(lists)} have lists; only one option may have one")
+    if lists and (len(lists) > 1 or lists[0] not in kind.VARIES):
+        able = f"one of {', '.join(kind.VARIES)}" if kind.VARIES else "none"
+        raise OptionError(f"{name}: {' and '.join(lists)} have lists; {able} may have one")
     varied = lists[0] if lists else ""
-    options = {key: value for key, value in found.items() if key not in (*OURS, varied)}
-    training = Training(
-        *(name, shared | options, varied, found[varied] if varied else []),
-        *(0 if varied == "rows" else found.get("rows", 0), found.get("order", "")),
-    )
-    for count in training.values if varied == "rows" else [training.rows]:
+    own = {key: found[key] for key in found if key in kind.TAKES and key != varied}
+    options = {key: found[key] for key in found if key not in own and key != varied}
+    values = found[varied] if varied else []
+    rows, order = own.get("rows", 0), own.get("order", "")
+    training = Training(name, shared | options, varied, values, rows, order)
+    for count in values if varied == "rows" else [rows]:
         if not isinstance(count, int) or count < 0:
             raise OptionError(f"{name}: rows is {count!r}; it must be a whole number")
+    if "order" in kind.TAKES and order not in orders.ORDERS:
+        raise OptionError(f"{name}: order is {order!r}; there are {', '.join(orders.ORDERS)}")
     for _, _, each in training.each(sys.maxsize):
         Config.of(each)
-    if training.order:
-        check_names([training.order], list(orders.ORDERS))
     return training
 
 
@@ -212,18 +222,15 @@ def points(training: Training, data: Data, repeats: int = 1) -> list[Point]:
     found = []
     for value, count, options in training.each(len(data.train)):
         rows = first(data.train, count)
-        tries = [_point(value, rows, data.test, options) for _ in range(repeats)]
-        found.append(min(tries, key=lambda point: point.seconds))
+        tries = [point(value, rows, data.test, options) for _ in range(repeats)]
+        found.append(min(tries, key=lambda one: one.seconds))
     return found
 
 
-def _point(value: Any, rows: Rows, test: Rows, options: dict[str, Any]) -> Point:
-    try:
-        result = report.finished(hogwild.train(rows, watcher=Quiet(), **options))
-    except DivergenceError:
-        return Point(value, len(rows))
-    last = result.trace[-1]
-    evaluated = result.model.evaluate(test)
+def point(value: Any, rows: Rows, test: Rows, options: dict[str, Any]) -> Point:
+    """What one training came to."""
+    result = report.finished(hogwild.train(rows, watcher=Quiet(), **options))
+    last, evaluated = result.trace[-1], result.model.evaluate(test)
     told = {key: evaluated[key] for key in METRICS if key in evaluated}
     return Point(value, len(rows), last["seconds"], last["objective"], told, result)
 
@@ -248,6 +255,11 @@ def bound(problem: Problem, rows: Rows) -> Bound:
     result = report.finished(
         hogwild.train(rows, watcher=Quiet(), **(problem.options | {"tol": CERTAINTY}))
     )
+    if not result.header["chosen"]["proves"]:
+        raise OptionError(
+            f"{problem.name}: its optimum cannot be proved; give an l2 above 0, and options of sgd "
+            "with the trainings"
+        )
     last = result.trace[-1]
     return Bound(last["objective"] * (1 - last["gap"]), last["gap"])
 

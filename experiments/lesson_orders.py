@@ -6,9 +6,9 @@ After L. Bottou, "Curiously Fast Convergence of some Stochastic Gradient Descent
 from statistics import median
 
 from experiments import lesson, orders
-from experiments.lesson import Bound, Problem, Shown, Training
+from experiments.lesson import CERTAINTY, Bound, Problem, Shown, Training
 from experiments.run_rows import Data
-from hogwild import OptionError, Rows
+from hogwild import Rows
 from hogwild.scaling.svg import Axis, line_plot, logarithmic
 
 TITLE = "The order of the rows: permuted each epoch, once, or never"
@@ -37,7 +37,8 @@ WHY = (
     "after a full permutation. Their mean does not."
 )
 SEEDS = 3
-FLOOR = 1e-7  # a gap below it is not known
+TAKES: tuple[str, ...] = ("order", "by_label")
+VARIES: tuple[str, ...] = ()
 EPOCHS = (1, 2, 5, 10, 20, 50, 100)  # after which the gap is shown
 
 
@@ -49,7 +50,7 @@ def shown(problem: Problem, data: Data) -> Shown:
     longest = min(map(len, gaps.values()))
     places = [epoch for epoch in EPOCHS if epoch < longest] + [longest]
     points = {
-        name: [(epoch, max(gap, FLOOR)) for epoch, gap in enumerate(some, 1)]
+        name: [(epoch, max(gap, CERTAINTY)) for epoch, gap in enumerate(some, 1)]
         for name, some in gaps.items()
     }
     x = Axis("epochs", 1, max(longest, 2), places, log=True)
@@ -60,7 +61,7 @@ def shown(problem: Problem, data: Data) -> Shown:
     rows = [
         [
             *(name, *(lesson.short(some[epoch - 1]) for epoch in places)),
-            f"{some[early - 1] / max(some[-1], FLOOR):.1f}",
+            f"{some[early - 1] / max(some[-1], CERTAINTY):.1f}",
         ]
         for name, some in gaps.items()
     ]
@@ -77,8 +78,6 @@ def shown(problem: Problem, data: Data) -> Shown:
 
 def gaps_of(one: Training, rows: Rows, bound: Bound) -> list[float]:
     """The gap after each epoch, the median of some seeds."""
-    if not one.order:
-        raise OptionError(f"{one.name} has no order; there are {', '.join(orders.ORDERS)}")
     runs = []
     for seed in range(SEEDS):
         result = orders.trained(one.order, rows, one.options | {"seed": seed})

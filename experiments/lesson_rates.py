@@ -7,8 +7,9 @@ sample of the rows, since the best one depends on the data, the loss and the pen
 import math
 
 from experiments import lesson
-from experiments.lesson import Bound, Point, Problem, Shown, Training
+from experiments.lesson import CERTAINTY, Bound, Point, Problem, Shown, Training
 from experiments.run_rows import Data
+from hogwild import DivergenceError
 from hogwild.scaling.svg import line_plot, logarithmic
 
 TITLE = "Learning rates: how much the first one matters"
@@ -32,14 +33,15 @@ WHY = (
     "rate is another one for each schedule, loss and penalty, so no fixed number would do. The "
     "default, dual coordinate ascent, has no rate."
 )
-FLOOR = 1e-7  # a gap below it is not known
+TAKES: tuple[str, ...] = ()
+VARIES: tuple[str, ...] = ("eta0",)
 GOOD = 2.0  # times the least gap: near enough to it
 
 
 def shown(problem: Problem, data: Data) -> Shown:
     """A curve for each schedule, and a level line for each training without a rate."""
     bound = lesson.bound(problem, data.train)
-    found = [(one, lesson.points(one, data)) for one in problem.trainings]
+    found = [(one, points(one, data)) for one in problem.trainings]
     rates = sorted({value for one, _ in found for value in one.values})
     gaps = {
         one.name: [(point.value, bound.gap(point.objective)) for point in some]
@@ -48,7 +50,7 @@ def shown(problem: Problem, data: Data) -> Shown:
         for one, some in found
     }
     seen_gaps = {
-        name: [(rate, max(gap, FLOOR)) for rate, gap in some if math.isfinite(gap)]
+        name: [(rate, max(gap, CERTAINTY)) for rate, gap in some if math.isfinite(gap)]
         for name, some in gaps.items()
     }
     x = logarithmic("eta0", rates)
@@ -59,6 +61,17 @@ def shown(problem: Problem, data: Data) -> Shown:
     head = [f"{problem.name}: gap with eta0", *(f"{rate:g}" for rate in rates), "found"]
     says = [seen(one, some, bound) for one, some in found]
     return Shown(head, rows, drawn, says, [bound.record() | {"problem": problem.name}, *lines])
+
+
+def points(one: Training, data: Data) -> list[Point]:
+    """What it came to with each rate."""
+    found = []
+    for rate, _, options in one.each(len(data.train)):
+        try:
+            found.append(lesson.point(rate, data.train, data.test, options))
+        except DivergenceError:
+            found.append(Point(rate, len(data.train)))
+    return found
 
 
 def cells(one: Training, some: list[Point], bound: Bound, rates: list[float]) -> list[str]:

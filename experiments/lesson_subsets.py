@@ -31,6 +31,8 @@ WHY = (
 )
 REPEATS = 3
 BATCH = ("newton", "cg")
+TAKES: tuple[str, ...] = ("rows",)
+VARIES: tuple[str, ...] = ("rows", "tol", "epochs")
 HEAD = ["rows", "stopped at", "seconds", "test loss"]
 
 Found = list[tuple[Training, list[Point]]]

@@ -34,6 +34,8 @@ WHY = (
 )
 REPEATS = 3
 HEAD = ["seconds", "objective", "gap", "test error", "passes"]
+TAKES: tuple[str, ...] = ("published",)
+VARIES: tuple[str, ...] = ()
 
 
 def shown(problem: Problem, data: Data) -> Shown:
@@ -51,7 +53,7 @@ def shown(problem: Problem, data: Data) -> Shown:
         [
             *(one.name, f"{point.seconds:.3f}", f"{point.objective:.6f}"),
             *(lesson.short(bound.gap(point.objective)), lesson.percent(point.test["error"])),
-            str(len(point.result.trace) if point.result else "-"),
+            f"{point.passes():.0f}",
         ]
         for one, point in found
     ]
@@ -65,9 +67,9 @@ def seen(found: dict[str, Point], tested: int) -> list[str]:
     """What was proved, and what of the differences between test errors is chance."""
     says = [
         f"{name} ({point.chosen('solver')}) is proved to be within "
-        f"{100 * point.last('gap'):.2g} % of the optimum."
+        f"{100 * point.result.trace[-1]['gap']:.2g} % of the optimum."
         for name, point in found.items()
-        if point.chosen("proves")
+        if point.result and point.chosen("proves")
     ]
     errors = [point.test["error"] for point in found.values()]
     apart, least = 100 * (max(errors) - min(errors)), min(errors)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hogwild
-from experiments import lesson, lesson_orders, orders, report, textbooks
+from experiments import lesson, lesson_rates, orders, report, textbooks
 from experiments.optimum import optimum
 from experiments.run_rows import Data
 from hogwild import OptionError, Rows
@@ -24,6 +24,7 @@ options = { task = "svm", l2 = 1e-3 }
 [trainings]
 a = { solver = "sgd", epochs = 2, tol = 0 }
 """
+TABLES, SUBSETS, RATES, ORDERS = textbooks.KINDS.values()
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +32,16 @@ def data() -> Data:
     return Data(rcv1(2000, 500)[0], rcv1(500, 500, first_row=2000)[0])
 
 
-def read(tmp_path: Path, text: str) -> lesson.Lesson:
+def read(tmp_path: Path, text: str, kind: lesson.Kind = SUBSETS) -> lesson.Lesson:
     (tmp_path / "x.toml").write_text(text)
-    return lesson.lesson(tmp_path / "x.toml")
+    return lesson.lesson(tmp_path / "x.toml", kind)
 
 
-def problem(tmp_path: Path, trainings: str, more: str = "") -> lesson.Problem:
+def problem(
+    tmp_path: Path, trainings: str, kind: lesson.Kind = SUBSETS, more: str = ""
+) -> lesson.Problem:
     head = CONFIG.split("[trainings]", maxsplit=1)[0]
-    return read(tmp_path, f"{head}{more}[problems.p.trainings]\n{trainings}").problems[0]
+    return read(tmp_path, f"{head}{more}[problems.p.trainings]\n{trainings}", kind).problems[0]
 
 
 def test_every_config_that_is_there_can_be_run() -> None:
@@ -50,26 +53,54 @@ def test_every_config_that_is_there_can_be_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("kind", "old", "new", "said"),
     [
-        ("[data]", "[date]", "date is unknown; there are data, problems, trainings"),
-        ("columns", "rows", "rows is unknown; there are columns, seed"),
-        ("[problems.p]", "[problems.p]\nsorted = true", "sorted is unknown; there are options"),
-        ("epochs = 2", "epoch = 2", "epoch: there is no such option; did you mean epochs"),
-        ("epochs = 2", "epochs = [1, 2], seed = [0, 1]", "epochs and seed have lists"),
-        ("epochs = 2", "epochs = [2, 0]", "epochs"),
-        ("epochs = 2", "rows = [100, 'all']", "rows is 'all'; it must be a whole number"),
-        ("epochs = 2", "rows = -1", "rows is -1; it must be a whole number"),
-        ("epochs = 2", "order = 'sorted'", "sorted is unknown; there are chunks, permuted"),
-        ("a = {", "# {", "p has no trainings; give [problems.'p'.trainings]"),
-        ("= 1e-3 }", "= 1e-3 }\npublished = [{ years = 3 }]", "years is unknown; there are name"),
-        (CONFIG, "", "there are no problems"),
-        ("= 500", "= 5,0", "x.toml"),
+        (SUBSETS, "[data]", "[date]", "date is unknown; there are data, problems, trainings"),
+        (SUBSETS, "columns", "rows", "rows is unknown; there are columns, seed"),
+        (
+            SUBSETS,
+            "[problems.p]",
+            "[problems.p]\nsorted = true",
+            "sorted is unknown; there are opt",
+        ),
+        (SUBSETS, "epochs = 2", "epoch = 2", "epoch: there is no such option; did you mean epochs"),
+        (
+            SUBSETS,
+            "epochs = 2",
+            "epochs = [1, 2], rows = [3]",
+            "epochs and rows have lists; one of",
+        ),
+        (SUBSETS, "epochs = 2", "seed = [1, 2]", "seed have lists; one of rows, tol, epochs may"),
+        (TABLES, "epochs = 2", "epochs = [1, 2]", "epochs have lists; none may have one"),
+        (SUBSETS, "epochs = 2", "epochs = [2, 0]", "epochs"),
+        (SUBSETS, "epochs = 2", "rows = [100, 'all']", "rows is 'all'; it must be a whole number"),
+        (SUBSETS, "epochs = 2", "rows = -1", "rows is -1; it must be a whole number"),
+        (TABLES, "epochs = 2", "rows = 9", "rows: there is no such option"),
+        (
+            ORDERS,
+            "epochs = 2",
+            "order = 'best'",
+            "order is 'best'; there are chunks, permuted, onc",
+        ),
+        (ORDERS, "epochs = 2", "epochs = 3", "order is ''; there are chunks, permuted, once"),
+        (ORDERS, "= 1e-3 }", "= 1e-3 }\nby_label = 1", "by_label is 1; it must be true or false"),
+        (TABLES, "= 1e-3 }", "= 1e-3 }\nby_label = true", "by_label is unknown; there are options"),
+        (
+            TABLES,
+            "= 1e-3 }",
+            "= 1e-3 }\npublished = [{ name = 'x' }]",
+            "a published line needs nam",
+        ),
+        (TABLES, "a = {", "# {", "p has no trainings; give [problems.'p'.trainings]"),
+        (TABLES, CONFIG, "", "there are no problems"),
+        (TABLES, "= 500", "= 5,0", "x.toml"),
     ],
 )
-def test_what_no_lesson_is(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_what_no_lesson_is(
+    tmp_path: Path, kind: lesson.Kind, old: str, new: str, said: str
+) -> None:
     with pytest.raises(OptionError) as wrong:
-        read(tmp_path, CONFIG.replace(old, new))
+        read(tmp_path, CONFIG.replace(old, new), kind)
     assert str(wrong.value).startswith(str(tmp_path / "x.toml"))
     assert said in str(wrong.value)
 
@@ -83,7 +114,7 @@ def test_a_training_has_a_point_for_each_value(tmp_path: Path, data: Data) -> No
     )
     by_name = {one.name: lesson.points(one, data) for one in found.trainings}
     assert [point.value for point in by_name["epochs"]] == [1, 3]
-    assert [point.last("epoch") for point in by_name["epochs"]] == [1, 3]
+    assert [point.passes() for point in by_name["epochs"]] == [1, 3]
     assert [point.rows for point in by_name["rows"]] == [300, 2000]
     assert [len(by_name[name]) for name in ("few", "many", "all")] == [1, 0, 1]
     few = rcv1(300, 500)[0]
@@ -135,8 +166,8 @@ def test_without_replacement_the_gap_is_smaller_and_sorted_rows_must_be_permuted
     ]
     ends = {}
     for by_label in ("false", "true"):
-        found = problem(tmp_path, "\n".join(trainings), f"by_label = {by_label}\n")
-        shown = lesson_orders.shown(found, data)
+        found = problem(tmp_path, "\n".join(trainings), ORDERS, f"by_label = {by_label}\n")
+        shown = ORDERS.shown(found, data)
         gaps = [line for line in shown.lines if line["kind"] == "gaps"]
         ends[by_label] = {line["training"]: line["gaps"][-1] for line in gaps}
         assert [row[0] for row in shown.rows] == ["permuted", "stored", "replacement"]
@@ -183,15 +214,17 @@ def test_wrong_usage_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ended.value.code == 2
 
 
-def test_a_diverged_training_is_shown(data: Data) -> None:
+def test_a_diverged_training_is_shown(tmp_path: Path, data: Data) -> None:
     rows = Rows(1e30 * data.train.to_scipy(), data.train.targets())
-    one = lesson.Training("x", {"task": "svm", "solver": "sgd", "eta0": 1e30}, "", [], 0, "")
-    (point,) = lesson.points(one, Data(rows, data.test))
-    assert point.result is None and point.objective == np.inf
-    assert point.record() == {
-        "value": None,
-        "rows": 2000,
-        "seconds": np.inf,
-        "objective": np.inf,
-        "test": {},
-    }
+    found = problem(tmp_path, "x = { solver = 'sgd', workers = 1, eta0 = [1e30, 2e30] }", RATES)
+    points = lesson_rates.points(found.trainings[0], Data(rows, data.test))
+    assert [point.result for point in points] == [None, None]
+    assert points[1].record() == {"value": 2e30, "rows": 2000, "diverged": True}
+    bound = lesson.Bound(0.1, 0.0)
+    assert lesson_rates.cells(found.trainings[0], points, bound, [1e30, 2e30])[1] == "diverged"
+
+
+def test_an_optimum_that_cannot_be_proved_is_refused(data: Data) -> None:
+    one = lesson.Problem("p", {"task": "svm", "l2": 0.0, "epochs": 1}, [], [], False)
+    with pytest.raises(OptionError, match="p: its optimum cannot be proved; give an l2 above 0"):
+        lesson.bound(one, data.train)
