@@ -18,9 +18,10 @@ INTRO = (
     "from 0.01 to 1,000, with three schedules: inverse, eta0 / (1 + l2 eta0 t); sqrt, eta0 / "
     "sqrt(t); and constant. t counts rows. Each training makes ten epochs with one worker and "
     "returns its last weights; constant also with averaged weights. Beside them are two that are "
-    "given no rate: sgd as hogwild runs it, which finds eta0 on a sample of the rows, and the "
-    "default. A star marks trainings whose objective rose: hogwild then goes back an epoch and "
-    "halves the rate, so they ended with a smaller one than they were given."
+    "given no rate: sgd as hogwild runs it, which finds eta0 on a sample of the rows; and the "
+    "default, which stops when it is proved to be within 0.1 % of the optimum. A star marks "
+    "trainings whose objective rose: hogwild then goes back an epoch and halves the rate, so they "
+    "ended with a smaller one than they were given."
 )
 WHY = (
     "A rate that is too small does not get there within ten epochs. One that is too large makes "
@@ -29,9 +30,9 @@ WHY = (
     "every rate that is large enough: after some 1 / (l2 eta0) rows its rate is about 1 / (l2 t), "
     "whatever eta0 was. With a small eta0 that is more rows than ten epochs have. The schedule "
     "sqrt ends with the rate eta0 / sqrt(t), so it must begin with one that is far too large. The "
-    "mean of many weights is quieter than the last ones, which helps a constant rate. The best "
-    "rate is another one for each schedule, loss and penalty, so no fixed number would do. The "
-    "default, dual coordinate ascent, has no rate."
+    "mean of many weights is quieter than the last ones, which helps a constant rate most. The "
+    "best rate is another one for each schedule, loss and penalty, so no fixed number would do. "
+    "The default, dual coordinate ascent, has no rate."
 )
 TAKES: tuple[str, ...] = ()
 VARIES: tuple[str, ...] = ("eta0",)

@@ -24,10 +24,11 @@ WHY = (
     "others, and with more rows every step takes longer. So for each amount of time there is one "
     "best size, and one must know it in advance. SGD need not choose. It sees each row once, and "
     "after some ten thousands of rows it is as good as the optimum of the rows that it has seen. "
-    "So one pass over new rows is worth more than many over old ones. Where the penalty is as weak "
-    "as here, the optimum of the training rows fits some of their noise. That is why some curves "
-    "rise at the end, and why a training that was stopped early can be the best on other rows; but "
-    "at which step it is, only rows that are held out would tell."
+    "So one pass over new rows is worth more than many over old ones. The optimum of the training "
+    "objective is not quite what is best on other rows: with few rows the weights fit their noise, "
+    "and with many the penalty holds them back. So a training that was stopped early can be better "
+    "there than one that went on to the optimum, and some curves rise. When to stop, only rows "
+    "that are held out would tell."
 )
 REPEATS = 3
 BATCH = ("newton", "cg")
