@@ -58,9 +58,14 @@ def spread(rows, span, slopes, seconds, out):
         add_row(rows, row, slopes[row], seconds[row], out)
 
 
+@inline
+def _straight(score, target, parameter):
+    return 0.0
+
+
 def derivatives_of(loss: str) -> tuple[Any, Any, Any]:
-    """The value, the slope and the second derivative of a loss."""
-    return (*LOSSES[loss].of_heads, LOSSES[loss].second)
+    """The value, the slope and the second derivative of a loss; 0 where the slope jumps."""
+    return (*LOSSES[loss].of_heads, LOSSES[loss].second or _straight)
 
 
 @cache
@@ -92,6 +97,32 @@ def gradient(loss: str, weighted: bool) -> Kernel:
 
     signature = types.UniTuple(FLOAT, 4)(ROWS, SPAN, READ, FLOAT, FLOAT, DOUBLES, DOUBLES)
     return Kernel(add, signature, name=f"gradient-{loss}{'-weighted' * weighted}")
+
+
+@cache
+def slopes(loss: str, weighted: bool) -> Kernel:
+    """The kernel (rows, span, scores, bias, parameter, out) -> sums over rows.
+
+    Of the losses, of slope * score and of the slopes, all times the rows' weights. It writes the
+    slopes, times the weights.
+    """
+    value, slope_of, _ = derivatives_of(loss)
+    target_and_weight = target_of(weighted)
+
+    def write(rows, span, scores, bias, parameter, out):
+        losses, products, total = 0.0, 0.0, 0.0
+        for row in range(span.begin, span.end):
+            target, weight = target_and_weight(rows, row)
+            score = scores[row] + bias
+            slope = weight * slope_of(score, target, parameter)
+            out[row] = slope
+            losses += weight * value(score, target, parameter)
+            products += slope * score
+            total += slope
+        return losses, products, total
+
+    signature = types.UniTuple(FLOAT, 3)(ROWS, SPAN, READ, FLOAT, FLOAT, DOUBLES)
+    return Kernel(write, signature, name=f"slopes-{loss}{'-weighted' * weighted}")
 
 
 @kernel(types.void(ROWS, SPAN, READ, READ, DOUBLES, DOUBLES))

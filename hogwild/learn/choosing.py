@@ -15,14 +15,17 @@ if TYPE_CHECKING:
 
 Choice = tuple[str, str]  # a solver, and why
 
-SOLVERS = ("sgd", "dual", "newton", "cg", "closed", "coordinate")  # besides AUTO
-SGD, DUAL, NEWTON, CG, CLOSED, COORDINATE = SOLVERS
+# Besides AUTO
+SOLVERS = ("sgd", "dual", "newton", "cg", "closed", "coordinate", "gd", "lbfgs")
+SGD, DUAL, NEWTON, CG, CLOSED, COORDINATE, GD, LBFGS = SOLVERS
 METHODS = {  # of the solvers with a proof
     DUAL: "dual coordinate ascent",
     NEWTON: "Newton's method",
     CG: "conjugate gradients",
     CLOSED: "normal equations",
     COORDINATE: "coordinate descent on columns",
+    GD: "batch gradient descent",
+    LBFGS: "L-BFGS",
 }
 AS_ASKED = "as asked"
 OF_DESCENT = ("schedule", "eta0", "beta", "batch")  # options
@@ -93,7 +96,7 @@ def by_data(config: "Config", rows: Rows, several: bool, judged: bool) -> Choice
 
 def sizes(rows: Rows) -> tuple[float, float]:
     """The mean squared length of a row, about; and the mean square of values over a typical one."""
-    some = rows.first_values(1 << 16).astype(np.float64)
+    some = rows.some_values().astype(np.float64)
     if not some.any():
         return 0.0, 1.0
     square = float(np.mean(some**2))

@@ -48,9 +48,9 @@ class ClosedProof(NewtonProof):
         assert slope is not None
         hessian = self._passes.hessian(slope.diagonal)
         hessian[np.diag_indices(self._columns)] += self._l2
-        if self._has_border:
-            hessian -= np.outer(slope.border, slope.border / slope.second)
-        right = -(self._l2 * self._weights + slope.gradient)
+        if self._passes.edge is not None:
+            hessian -= np.outer(slope.border, self._passes.edge)
+        right = self._downhill
         direction = _solved(hessian, right)
         passed()
         changes = self._passes.scores(direction)

@@ -25,9 +25,19 @@ from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
 from hogwild.kernels.views import Clock, Fetching, Span, Stored, Task, task_of, view
 from hogwild.learn import column_sizes, fetching, progress
-from hogwild.learn.choosing import CG, CLOSED, COORDINATE, DUAL, NEWTON, by_data
+from hogwild.learn.choosing import (
+    CG,
+    CLOSED,
+    COORDINATE,
+    DUAL,
+    GD,
+    LBFGS,
+    NEWTON,
+    by_data,
+)
 from hogwild.learn.closed import Closed, operations
 from hogwild.learn.coordinate import CoordinateDescent
+from hogwild.learn.descent import GradientDescent, Lbfgs
 from hogwild.learn.dual import DualAscent
 from hogwild.learn.ftrl import Ftrl
 from hogwild.learn.heads import heads_of, zeros_on_a_line
@@ -82,6 +92,8 @@ SOLVERS: dict[str, type[Solver]] = {
     CG: Newton,
     CLOSED: Closed,
     COORDINATE: CoordinateDescent,
+    GD: GradientDescent,
+    LBFGS: Lbfgs,
     ADAPTIVE: Ftrl,
 }
 TINY = 1e-12  # a rate, where a loop is only timed
@@ -587,7 +599,7 @@ def _lines(rows: Rows) -> int:
     """Cache lines that are to be fetched of each row, whatever its length."""
     places = np.random.default_rng(0).integers(0, len(rows), LENGTHS)
     lengths = (rows.ends[places] - rows.begins[places]).astype(np.int64)
-    return min(MOST_LINES, 1 + int(np.quantile(lengths, MOST_ROWS)) // int(LINE))
+    return min(MOST_LINES, 1 + int(np.sort(lengths)[int(MOST_ROWS * LENGTHS)]) // int(LINE))
 
 
 def _intercept_share(rows: Rows) -> float:
@@ -598,5 +610,5 @@ def _intercept_share(rows: Rows) -> float:
     """
     if not rows.nonzeros:
         return 1.0
-    typical = float(np.median(np.abs(rows.first_values(1 << 16))))
+    typical = float(np.median(np.abs(rows.some_values())))
     return max(1e-6, min(typical, typical**2 * rows.nonzeros / len(rows)))

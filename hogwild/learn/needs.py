@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hogwild.config import Config
 
 KINKED = ("hinge",)  # losses that newton takes although their slopes jump
+NO_DESCENT = "perceptron", "cross_entropy"  # losses that gd does not take
 ON_COLUMNS = "squared", "squared_hinge", "logistic"  # losses of the solver coordinate
 Test = Callable[["Config"], bool]
 
@@ -104,6 +105,20 @@ NEEDS = (
     Need(
         "solver",
         _given("solver"),
+        lambda config: config.solver != "lbfgs" or LOSSES[config.loss_name].second is not None,
+        "a loss with a derivative to be lbfgs: "
+        f"{', '.join(name for name, loss in LOSSES.items() if loss.second)}",
+    ),
+    Need(
+        "solver",
+        _given("solver"),
+        lambda config: config.solver != "gd" or config.loss_name not in NO_DESCENT,
+        "a loss of one score a row that is not least at zero weights to be gd: not "
+        f"{' or '.join(NO_DESCENT)}",
+    ),
+    Need(
+        "solver",
+        _given("solver"),
         lambda config: config.solver not in ("cg", "closed") or config.loss_name == "squared",
         "the loss squared to be cg or closed",
     ),
@@ -136,7 +151,8 @@ NEEDS = (
         "strategy",
         _given("strategy"),
         lambda config: not config.makes_passes or config.strategy == AUTO,
-        "to be auto with the solvers newton, cg, closed and coordinate, which make whole passes",
+        "to be auto with the solvers newton, cg, closed, coordinate, gd and lbfgs, which make "
+        "whole passes",
     ),
     *(
         Need(

@@ -5,10 +5,8 @@ with the Hessian, which is never formed; and then how far to go, on the scores a
 learning rate, and columns may be of very different sizes. The Hessian of the squared loss does not
 change: a single step is the textbooks' method of conjugate gradients, which `cg` names.
 
-The intercept is not penalized. It is always where its derivative is 0, and the Hessian by the
-weights is that of the objective with the best intercept for them:
-
-    H = l2 I + X'D X / n - c c' / d,   c = X'D 1 / n,   d = 1'D 1 / n
+The intercept is not penalized. It is always the best one for the weights, and so is that of the
+Hessian (`learn/passes.py`).
 
 After Lin, Weng and Keerthi, "Trust region Newton method for large-scale logistic regression", 2008.
 """
@@ -23,7 +21,7 @@ from hogwild.kernels.passes import advance, inner, turn
 from hogwild.learn.conjugate import Progress, Solution, conjugate_gradients
 from hogwild.learn.heads import Heads
 from hogwild.learn.iterated import Iterated, IteratedSolver
-from hogwild.learn.passes import Passes, Slope
+from hogwild.learn.passes import ROUNDING, TRIES, Bias, Passes, Slope
 from hogwild.learn.problem import Doubles, Passed
 from hogwild.learn.proof import NOTHING
 from hogwild.learn.sets import Set
@@ -39,9 +37,7 @@ NEAR, SURE = 30.0, 0.5
 LATELY, SLOW = 10, 0.01
 # Of a step that is tried: what the objective must gain, and how much of its slope may be left
 GAIN, LEFT = 1e-4, 0.1
-TRIES = 60
 SHORTEST, LONGEST = 0.1, 0.9  # of the way between a step that is too short and one too long
-ROUNDING = 1e-14  # share of the objective: less than that is no progress
 PATIENCE = 2  # steps of no use: the second is found by as many products as may be of use
 PROGRESS = 0.9  # share of the gap before: one that is larger is no progress
 RESIDUAL = 2.0  # times the intercept: how much larger that of the optimum may be
@@ -61,8 +57,9 @@ class NewtonProof(Iterated):
         super().__init__(config)
         self._columns, self._rows = columns, len(data)
         self._l2, self._intercept = float(config.l2 or 0.0), config.intercept
+        self._width = heads.width
         self._is_quadratic = config.loss_name == "squared"
-        self._passes = Passes(heads, data, columns, config.loss_value)
+        self._passes = Passes(heads, data, columns, config.loss_value, config.intercept)
         self._reset()
 
     def _reset(self) -> None:
@@ -81,8 +78,7 @@ class NewtonProof(Iterated):
         """Takes the weights to go on from."""
         self._reset()
         self._scale = at_zero if math.isfinite(at_zero) else 0.0
-        stored = shared["stored"].astype(np.float64)
-        self._weights, self._bias = stored[:-1], float(stored[-1])
+        self._weights, self._bias = self._read(shared)
 
     def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
         super().restore(shared, learned, last)
@@ -111,8 +107,8 @@ class NewtonProof(Iterated):
         self._scores = np.zeros(self._rows)
         if self._intercept:
             # Where targets are far from 0, a gap is not small because the intercept made it so
-            self._balance()
-            self._scale = min(self._scale, self._loss_at(self._scores, self._bias))
+            self._bias = self._passes.best_bias(self._scores, self._bias)
+            self._scale = min(self._scale, self._passes.loss(self._scores, self._bias))
         if self._weights.any():
             self._scores = self._passes.scores(self._weights)
             passed()
@@ -121,8 +117,7 @@ class NewtonProof(Iterated):
 
     def _look(self) -> None:
         """Finds the best intercept, the slope there, and what they prove; one pass."""
-        if self._intercept:
-            self._balance()
+        self._bias = self._passes.best_bias(self._scores, self._bias)
         self._slope = self._passes.slope(self._scores, self._bias)
         self._objective = self._slope.loss + 0.5 * self._l2 * float(
             inner(self._weights, self._weights)
@@ -143,12 +138,17 @@ class NewtonProof(Iterated):
         if self._l2 > 0.0:
             square = float(inner(slope.gradient, slope.gradient))
             found = slope.loss - slope.product - 0.5 * square / self._l2
-            found -= RESIDUAL * abs(self._bias * slope.slope) * self._intercept
+            found -= RESIDUAL * float(np.sum(np.abs(self._bias * slope.slope))) * self._intercept
             self.bound = max(self.bound, found)
 
     def _store(self, shared: Arrays) -> None:
-        shared["stored"][:-1] = self._weights
-        shared["stored"][-1] = self._bias
+        shared["stored"][: -self._width] = self._weights
+        shared["stored"][-self._width :] = self._bias
+
+    def _read(self, shared: Arrays) -> tuple[Doubles, Bias]:
+        """The stored weights and intercept."""
+        stored = shared["stored"].astype(np.float64)
+        return stored[: -self._width], float(stored[-1])
 
     # The step
 
@@ -156,17 +156,12 @@ class NewtonProof(Iterated):
         """Solves H d = -gradient as exactly as is of use."""
         slope, l2 = self._slope, self._l2
         assert slope is not None
-        border = slope.border / slope.second if self._has_border else np.zeros(self._columns)
-        diagonal = l2 + slope.diagonal - border * slope.border
-        # Of a column without curvature nothing is known; below 0 it is by rounding
-        floor = 1e-12 * (l2 + slope.diagonal)
-        diagonal = np.where(diagonal > floor, diagonal, np.where(floor > 0.0, floor, 1.0))
+        diagonal = l2 + self._passes.diagonal(slope)
+        diagonal[diagonal <= 0.0] = 1.0  # of a column without curvature nothing is known
         gains: list[float] = []
 
         def product(search: Doubles, dots: Doubles) -> Doubles:
             image = self._passes.product(search, dots)
-            if self._has_border:
-                image -= slope.border * float(inner(border, search))
             image += l2 * search
             return image
 
@@ -174,13 +169,13 @@ class NewtonProof(Iterated):
             gains.append(now.last)
             return passed() and not self._is_enough(now, gains)
 
-        right = -(l2 * self._weights + slope.gradient)
-        return conjugate_gradients(product, right, diagonal, self._rows, goes_on)
+        return conjugate_gradients(product, self._downhill, diagonal, self._rows, goes_on)
 
     @property
-    def _has_border(self) -> bool:
-        """Whether the intercept moves with the weights."""
-        return self._intercept and self._slope is not None and self._slope.second > 0.0
+    def _downhill(self) -> Doubles:
+        """Minus the gradient of the objective by the weights."""
+        assert self._slope is not None
+        return -(self._l2 * self._weights + self._slope.gradient)
 
     def _is_enough(self, now: Progress, gains: list[float]) -> bool:
         """Whether conjugate gradients may end."""
@@ -207,11 +202,8 @@ class NewtonProof(Iterated):
 
     def _move(self, found: Solution) -> None:
         """Goes along the direction as far as the objective falls, and looks there."""
-        assert self._slope is not None
         before, gap = self._objective, self._objective - self.bound
-        turn = 0.0
-        if self._has_border:
-            turn = -float(inner(self._slope.border, found.direction)) / self._slope.second
+        turn = self._passes.turn(found.changes)
         step = self._length(found, turn)
         self._gained = found.gain
         self._weights += step * found.direction
@@ -223,7 +215,7 @@ class NewtonProof(Iterated):
         idle = stands and self._objective - self.bound > least
         self._idle = self._idle + 1 if idle else 0
 
-    def _length(self, found: Solution, turn: float) -> float:
+    def _length(self, found: Solution, turn: Bias) -> float:
         """How far to go: where the slope along the direction is small, and the objective lower.
 
         It needs no pass over the non-zeros. 0: nowhere is it lower.
@@ -255,49 +247,21 @@ class NewtonProof(Iterated):
             step = _between(short, short_slope, long, long_slope)
         return short
 
-    def _balance(self) -> None:
-        """Moves the intercept to where its derivative is 0, by Newton's method."""
-        low, high, wide = -math.inf, math.inf, 1.0
-        for _ in range(TRIES):
-            loss, first, second = self._passes.along(
-                self._scores, self._scores, 0.0, self._bias, 0.0, 1.0
-            )
-            if first == 0.0:
-                break
-            low, high = (low, self._bias) if first > 0.0 else (self._bias, high)
-            move = -first / second if second > 0.0 else math.inf
-            if abs(move) > wide and not self._is_quadratic:
-                move, wide = -math.copysign(wide, first), 2.0 * wide
-            after = self._bias + move
-            if after == self._bias:
-                break
-            if not low < after < high:
-                after = 0.5 * (low + high)
-            if after in (low, high):
-                break
-            self._bias = after
-            if abs(first * move) <= ROUNDING**2 * abs(loss):
-                break
-
     # The proof
 
     def prove(self, shared: Arrays) -> Doubles:
         """The sums for the weights; before a claim, for those in single precision."""
         scores, bias = self._scores, self._bias
         if self.reason is not None:
-            weights = shared["stored"].astype(np.float64)
-            scores, bias = self._passes.scores(weights[:-1]), float(weights[-1])
-            self._objective = self._objective_at(scores, weights)
+            weights, bias = self._read(shared)
+            scores = self._passes.scores(weights)
+            loss = self._loss_at(scores, bias)
+            self._objective = loss + 0.5 * self._l2 * float(inner(weights, weights))
         loss = self._loss_at(scores, bias)
         return np.array([loss * self._rows, *self._passes.errors(scores, bias)])
 
-    def _objective_at(self, scores: Doubles, stored: Doubles) -> float:
-        return self._loss_at(scores, float(stored[-1])) + 0.5 * self._l2 * float(
-            inner(stored[:-1], stored[:-1])
-        )
-
-    def _loss_at(self, scores: Doubles, bias: float) -> float:
-        return self._passes.along(scores, scores, 0.0, bias, 0.0, 0.0)[0]
+    def _loss_at(self, scores: Doubles, bias: Bias) -> float:
+        return self._passes.loss(scores, bias)
 
     @property
     def _is_near(self) -> bool:

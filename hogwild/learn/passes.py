@@ -4,6 +4,7 @@ Shards depend on the data alone and are summed in their order, so sums are the s
 number of threads.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -20,7 +21,11 @@ from hogwild.threads import share_of, side_by_side
 
 Doubles = npt.NDArray[np.float64]
 T = TypeVar("T")
+Bias = Any  # the intercept: a number, or one for each class
 
+TRIES = 60  # of intercepts
+ROUNDING = 1e-14  # share of a loss: less than that is no progress
+BESIDE = 1e-9  # how far beside a kink slopes are asked for
 MOST_SHARDS = 8
 # Non-zeros of a shard, at least: with fewer, threads take longer to begin than they save
 SHARD = 2_500_000
@@ -48,21 +53,46 @@ class Slope(NamedTuple):
     diagonal: Doubles
 
 
+class Subgradient(NamedTuple):
+    """What a subgradient of the mean loss at some scores is made of.
+
+    Attributes:
+        product: the mean of loss - slope * score.
+        slope: the mean of the slopes.
+        gradient: the mean of slope * row.
+    """
+
+    product: float
+    slope: float
+    gradient: Doubles
+
+
 class Passes:
     """Sums over the rows of a set, for a loss with a second derivative.
+
+    With an intercept, which is not penalized and always where its derivative is 0, the Hessian is
+    that of the mean loss with the best intercept for the weights:
+
+        H = X'D X / n - c c' / d,   c = X'D 1 / n,   d = 1'D 1 / n
 
     Attributes:
         threads: that may be used.
         seconds: the second derivatives of the rows, from the last `slope`.
+        edge: c / d from the last `slope`; None where the intercept does not move.
     """
 
-    def __init__(self, heads: Heads, data: Set, columns: int, parameter: float) -> None:
+    def __init__(
+        self, heads: Heads, data: Set, columns: int, parameter: float, intercept: bool = False
+    ) -> None:
         self.threads = 1
         self.size = len(data)
+        self.edge: Doubles | None = None
+        self._intercept, self._is_quadratic = intercept, heads.loss == "squared"
         self._columns = columns
         self._data, self._parameter = data, parameter
         given = heads.loss, data.weighted
         self._gradient, self._along = kernels.gradient(*given), kernels.along(*given)
+        self._slopes = kernels.slopes(*given)
         self._errors = kernels.errors(heads.loss, heads.kind, data.weighted)
         self._spans = _spans(data, columns)
         self.seconds = np.empty(0)
@@ -72,6 +102,11 @@ class Passes:
         """All that will be called; for a loss that is not smooth, derivatives are given."""
         ours = [self._gradient, self._along] if smooth else [kernels.spread]
         return [*ours, self._errors, kernels.hessian_product, kernels.scores_of]
+
+    @property
+    def of_subgradients(self) -> list[Kernel]:
+        """All that will be called where only slopes are asked for."""
+        return [self._slopes, kernels.spread, self._along, self._errors, kernels.scores_of]
 
     @property
     def nonzeros(self) -> int:
@@ -97,7 +132,46 @@ class Passes:
         given = scores, bias, self._parameter, self.seconds
         sums, total = self._sums(kernels.PLANES, partial(self._gradient, self._rows), *given)
         planes = np.ascontiguousarray(total.reshape(-1, kernels.PLANES).T) / self.size
-        return Slope(*(sum(some) / self.size for some in zip(*sums, strict=True)), *planes)
+        found = Slope(*(sum(some) / self.size for some in zip(*sums, strict=True)), *planes)
+        moves = self._intercept and found.second > 0.0
+        self._border, self.edge = found.border, found.border / found.second if moves else None
+        return found
+
+    def diagonal(self, slope: Slope) -> Doubles:
+        """That of the Hessian; it is not below 0 by rounding."""
+        if self.edge is None:
+            return slope.diagonal
+        return np.maximum(slope.diagonal - self.edge * slope.border, 1e-12 * slope.diagonal)
+
+    def turn(self, changes: Doubles) -> Bias:
+        """How the best intercept changes where scores change, by its first derivative."""
+        if self.edge is None:
+            return 0.0
+        return -float(kernels.inner(self.seconds, changes)) / float(np.sum(self.seconds))
+
+    def subgradient(self, scores: Doubles, bias: float) -> Subgradient:
+        """A subgradient at scores + bias; one pass.
+
+        The best intercept is where slopes jump, and the mean of all slopes from below 0 to above:
+        a mean of the slopes on both sides has a mean of 0.
+        """
+        near = BESIDE * (1.0 + abs(bias)) * self._intercept
+        (slopes, *low), (above, *high) = (self._slopes_at(scores, bias + d) for d in (-near, near))
+        share = high[2] / (high[2] - low[2]) if low[2] < 0.0 < high[2] else 1.0
+        slopes = share * slopes + (1.0 - share) * above
+        loss, product, slope = (
+            share * a + (1.0 - share) * b for a, b in zip(low, high, strict=True)
+        )
+        gradient = self.spread(slopes, np.zeros(self.size))[0]
+        return Subgradient(loss - product, slope, gradient)
+
+    def _slopes_at(self, scores: Doubles, bias: float) -> tuple[Doubles, float, float, float]:
+        """The slopes of the rows; the means of losses, of slope * score and of slopes."""
+        slopes = np.empty(self.size)
+        given = scores, bias, self._parameter, slopes
+        parts = self._over_shards(lambda span: self._slopes(self._rows, span, *given))
+        loss, product, slope = (sum(some) / self.size for some in zip(*parts, strict=True))
+        return slopes, loss, product, slope
 
     def spread(self, slopes: Doubles, seconds: Doubles) -> Doubles:
         """The means of slope * row, of second * row and of second * row^2; one pass.
@@ -109,17 +183,19 @@ class Passes:
         return np.ascontiguousarray(total.reshape(-1, kernels.PLANES).T) / self.size
 
     def product(self, vector: Doubles, dots: Doubles) -> Doubles:
-        """The Hessian of the mean loss times a vector, until the next product; one pass.
+        """The Hessian times a vector, until the next product; one pass.
 
         `dots` gets the products of the rows with the vector.
         """
         given = vector, self.seconds, dots
         _, total = self._sums(1, partial(kernels.hessian_product, self._rows), *given)
         total /= self.size
+        if self.edge is not None:
+            total -= self._border * float(kernels.inner(self.edge, vector))
         return total
 
     def hessian(self, diagonal: Doubles) -> Doubles:
-        """The Hessian of the mean loss as a matrix, given its diagonal; one pass."""
+        """The Hessian for a given intercept as a matrix, given its diagonal; one pass."""
         add = partial(kernels.add_products, self._rows)
         total = self._sums(self._columns, add, self.seconds)[1].reshape(-1, self._columns)
         return (total + total.T) / self.size + np.diag(diagonal)
@@ -136,7 +212,34 @@ class Passes:
         loss, first, second = (sum(some) / self.size for some in zip(*parts, strict=True))
         return loss, first, second
 
-    def errors(self, scores: Doubles, bias: float) -> Doubles:
+    def loss(self, scores: Doubles, bias: Bias) -> float:
+        """The mean loss at scores + bias."""
+        return self.along(scores, scores, 0.0, bias, 0.0, 0.0)[0]
+
+    def best_bias(self, scores: Doubles, bias: Bias) -> Bias:
+        """The intercept whose derivative is 0, by Newton's method, from a first one."""
+        low, high, wide = -math.inf, math.inf, 1.0
+        for _ in range(TRIES * self._intercept):
+            loss, first, second = self.along(scores, scores, 0.0, bias, 0.0, 1.0)
+            if first == 0.0:
+                break
+            low, high = (low, bias) if first > 0.0 else (bias, high)
+            move = -first / second if second > 0.0 else math.inf
+            if abs(move) > wide and not self._is_quadratic:
+                move, wide = -math.copysign(wide, first), 2.0 * wide
+            after = bias + move
+            if after == bias:
+                break
+            if not low < after < high:
+                after = 0.5 * (low + high)
+            if after in (low, high):
+                break
+            bias = after
+            if abs(first * move) <= ROUNDING**2 * abs(loss):
+                break
+        return bias
+
+    def errors(self, scores: Doubles, bias: Bias) -> Doubles:
         """The sums of the two errors of all rows."""
         parts = self._over_shards(lambda span: self._errors(self._rows, span, scores, bias))
         return np.array([sum(some) for some in zip(*parts, strict=True)])

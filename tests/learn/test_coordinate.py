@@ -337,7 +337,7 @@ def test_data_that_cannot_be_copied_is_refused(monkeypatch):
     [
         ({"loss": "hinge"}, "the loss squared, squared_hinge or logistic to be coordinate"),
         ({"l1": 0.0}, "an l1 above 0"),
-        ({"strategy": "combine"}, "to be auto with the solvers newton, cg, closed and coordinate"),
+        ({"strategy": "combine"}, "to be auto with the solvers newton, cg, closed, coordinate"),
         ({"eta0": 0.1}, "others have no learning rate"),
         ({"average": False}, "to be left out with other solvers"),
     ],
