@@ -16,8 +16,9 @@ INTRO = (
     "is one training, and shows the loss on rows that were not trained on. Batch conjugate "
     "gradients (newton for the log loss, cg for the squared loss) are given the first 10,000, "
     "30,000, 100,000 ... rows, and are stopped at a tolerance, from 1 to 1e-4: a curve for each "
-    "number of rows. SGD makes one pass over each of these subsets, and then more epochs over all "
-    "rows. The default proves its result, and is stopped at the same tolerances."
+    "number of rows. Beside them are L-BFGS and plain gradient descent (gd) on all rows. SGD makes "
+    "one pass over each of these subsets, and then more epochs over all rows. The default proves "
+    "its result, and is stopped at the same tolerances."
 )
 WHY = (
     "A batch method ends at the optimum of its subset. Only more rows can lower the loss on "
@@ -31,7 +32,7 @@ WHY = (
     "that are held out would tell."
 )
 REPEATS = 3
-BATCH = ("newton", "cg")
+BATCH = ("newton", "cg", "lbfgs", "gd")
 TAKES: tuple[str, ...] = ("rows",)
 VARIES: tuple[str, ...] = ("rows", "tol", "epochs")
 HEAD = ["rows", "stopped at", "seconds", "test loss"]

@@ -14,7 +14,7 @@ from experiments.run_rows import Data
 
 TITLE = "Bottou's tables: seconds and test errors on RCV1"
 INTRO = (
-    "Bottou learned one topic of the Reuters collection RCV1: 781,265 articles to train on, 23,149 "
+    "Bottou learned to tell one topic of the Reuters collection RCV1: 781,265 articles to train on, 23,149 "
     "to test on, 47,152 words. A small program for stochastic gradient descent came to the test "
     "error of the best programs of its time, in a second where they took a minute or hours. The "
     "lines marked as published are his, measured on his machines between 2007 and 2011 on the real "
@@ -44,7 +44,7 @@ def shown(problem: Problem, data: Data) -> Shown:
     found = [(one, lesson.points(one, data, REPEATS)[0]) for one in problem.trainings]
     rows = [
         [
-            *(f"{line['name']} (published)", f"{line['seconds']:,g}", "-", "-"),
+            *(f"published: {line['name']}", f"{line['seconds']:,g}", "-", "-"),
             *(lesson.percent(line["test_error"]), "-"),
         ]
         for line in problem.published

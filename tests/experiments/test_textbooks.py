@@ -201,7 +201,7 @@ def test_all_of_it(
             fewer = {each.name for each in problem.trainings if each.rows <= 600}
             assert {line["training"] for line in mine if line["kind"] != "bound"} == fewer
     assert page.count('<svg viewBox="0 0 460 300"') == 6  # of all but the tables
-    assert "23,642" in page and "SVMLight (published)" in out
+    assert "23,642" in page and "published: SVMLight" in out
     assert "nan" not in page.lower()
     default: Any = next(line for line in lines if line.get("training") == "default")
     assert default["trace"][-1]["gap"] <= 1e-3
