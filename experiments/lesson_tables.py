@@ -14,13 +14,13 @@ from experiments.run_rows import Data
 
 TITLE = "Bottou's tables: seconds and test errors on RCV1"
 INTRO = (
-    "Bottou learned to tell one topic of the Reuters collection RCV1: 781,265 articles to train on, 23,149 "
-    "to test on, 47,152 words. A small program for stochastic gradient descent came to the test "
-    "error of the best programs of its time, in a second where they took a minute or hours. The "
-    "lines marked as published are his, measured on his machines between 2007 and 2011 on the real "
-    "articles. The other lines are measured here, on generated rows of the same shape. Compare "
-    "published seconds in orders of magnitude only, and do not compare published test errors with "
-    "those measured here: on the generated rows no model can err on fewer than 6 %."
+    "Bottou learned to tell one topic of the Reuters collection RCV1: 781,265 articles to train "
+    "on, 23,149 to test on, 47,152 words. A small program for stochastic gradient descent came to "
+    "the test error of the best programs of its time, in a second where they took a minute or "
+    "hours. The lines marked as published are his, measured on his machines between 2007 and 2011 "
+    "on the real articles. The other lines are measured here, on generated rows of the same shape. "
+    "Compare published seconds in orders of magnitude only, and do not compare published test "
+    "errors with those measured here: on the generated rows no model can err on fewer than 6 %."
 )
 WHY = (
     "A batch method looks at all rows before it moves once. Rows of text repeat each other, so "
