@@ -1,8 +1,9 @@
 """The solvers `newton` and `cg`: Newton's method on whole passes, with a proved gap.
 
 For losses with a second derivative. An epoch finds a direction by conjugate gradients, on products
-with the Hessian, which is never formed; and then how far to go, on the scores alone. There is no
-learning rate, and columns may be of very different sizes. The Hessian of the squared loss does not
+with the Hessian, which is not formed unless columns are few: then it is factored. And then how far
+to go, on the scores alone. There is no learning rate, and columns may be of very different sizes.
+The Hessian of the squared loss does not
 change: a single step is the textbooks' method of conjugate gradients, which `cg` names.
 
 The intercept is not penalized. It is always the best one for the weights, and so is that of the
@@ -17,7 +18,8 @@ import numpy as np
 
 from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
-from hogwild.kernels.passes import advance, inner, turn
+from hogwild.kernels.passes import add_products, advance, inner, turn
+from hogwild.learn.cholesky import factored, products_worth
 from hogwild.learn.conjugate import Progress, Solution, conjugate_gradients
 from hogwild.learn.heads import Heads
 from hogwild.learn.iterated import Iterated, IteratedSolver
@@ -29,6 +31,8 @@ from hogwild.parallel.memory import Arrays
 
 ENOUGH = 0.04  # share of the squared residual that conjugate gradients leave, in M^-1
 MOST_PRODUCTS = 60
+# The Hessian is made and factored where that takes as long as so many products with it
+MOST_COLUMNS, PRODUCTS = 2_000, 20.0
 # Of the squared loss, whose step need not be repeated
 EXACT, MOST_PRODUCTS_EXACT = 1e-20, 10_000
 # Where a gap within so many times the wanted one is ahead, conjugate gradients go on to the end
@@ -72,7 +76,15 @@ class NewtonProof(Iterated):
         self._passes.threads = threads
 
     def kernels(self, alone: bool) -> list[Kernel]:
-        return [*self._passes.kernels(), inner, advance, turn]
+        made = [add_products] if self._is_factored else []
+        return [*self._passes.kernels(), inner, advance, turn, *made]
+
+    @property
+    def _is_factored(self) -> bool:
+        if self._is_quadratic or self._l2 == 0.0 or self._width > 1:
+            return False
+        size = self._passes.nonzeros, self._rows, self._columns
+        return self._columns <= MOST_COLUMNS and products_worth(*size) <= PRODUCTS
 
     def begin(self, shared: Arrays, start: Arrays, at_zero: float) -> None:
         """Takes the weights to go on from."""
@@ -98,7 +110,7 @@ class NewtonProof(Iterated):
         assert self._slope is not None
         loss = self._slope.loss
         if goes_on and self.reason is None:
-            self._move(self._direction(passed))
+            self._move((self._is_factored and self._exact(passed)) or self._direction(passed))
             self._store(shared)
             passed()
         return loss
@@ -170,6 +182,25 @@ class NewtonProof(Iterated):
             return passed() and not self._is_enough(now, gains)
 
         return conjugate_gradients(product, self._downhill, diagonal, self._rows, goes_on)
+
+    def _exact(self, passed: Passed) -> Solution | None:
+        """Solves H d = -gradient by the factors of H, unless rounding leaves none."""
+        slope, right = self._slope, self._downhill
+        assert slope is not None
+        matrix = self._passes.hessian(slope.diagonal)
+        if self._passes.edge is not None:
+            matrix -= np.outer(slope.border, self._passes.edge)
+        matrix[np.diag_indices(self._columns)] += self._l2
+        passed()
+        try:
+            direction = factored(matrix)(right)
+        except np.linalg.LinAlgError:
+            return None
+        found = Solution(
+            direction, self._passes.scores(direction), 0.5 * float(inner(direction, right))
+        )
+        passed()
+        return found
 
     @property
     def _downhill(self) -> Doubles:
