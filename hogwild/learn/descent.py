@@ -39,7 +39,7 @@ class GradientDescent(Newton):
     """Steepest descent; along subgradients where the slope of the loss jumps."""
 
     def outcome(self, columns: int, nonzeros: float) -> NewtonProof:
-        smooth = LOSSES[self._config.loss_name].second is not None
+        smooth = LOSSES[self._config.loss_name].is_smooth
         proof = SteepestProof if smooth else SubgradientProof
         return proof(self._config, self._heads, self._data, columns)
 
@@ -74,6 +74,9 @@ class Gains:
 
 class DescentProof(NewtonProof):
     """Weights that go along directions which gradients say."""
+
+    def kernels(self, alone: bool) -> list[Kernel]:
+        return [*self._passes.kernels(), inner]
 
     def _reset(self) -> None:
         super()._reset()

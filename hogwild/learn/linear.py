@@ -177,7 +177,7 @@ class LinearProblem(RowProblem):
 
     def _settled(self, config: Config, rows: Rows, judged: bool) -> Config:
         """The options, with the solver that is best for the rows."""
-        self._choice = by_data(config, rows, self.heads.several, judged)
+        self._choice = by_data(config, rows, self.heads, judged)
         solver = self._choice[0]
         return config if solver == config.choice[0] else replace(config, solver=solver)
 
@@ -192,7 +192,8 @@ class LinearProblem(RowProblem):
 
     def _refuse_heads(self) -> None:
         """Refuses several heads where a solver knows one."""
-        able = not self._solver.step.width and not self.config.makes_passes
+        able = not self._solver.step.width
+        able &= self.heads.coupled or not self.config.makes_passes
         if able or not self.heads.several:
             return
         options = {"l1": self.config.zeroes, "solver": self.config.proves, "schedule": True}
@@ -264,6 +265,14 @@ class LinearProblem(RowProblem):
                 f"{self.name}: the solver {self.config.solver} copies the data into "
                 f"{copied / 1e9:,.2f} GB, and {available / 1e9:,.2f} GB of memory are available. "
                 "Take the solver sgd"
+            )
+        scratch = self._outcome.scratch
+        if scratch + 2 * shared > available:
+            raise DataError(
+                f"{self.name}: with {self.heads.count:,} classes the solver {self.config.solver} "
+                f"needs {(scratch + 2 * shared) / 1e9:,.2f} GB for scores of {self.units:,} rows "
+                f"and weights of {self.columns:,} columns, and {available / 1e9:,.2f} GB of memory "
+                "are available. Take the solver sgd, or fewer columns"
             )
         needed = 2 * shared + own  # what is kept and returned takes as much again
         if self.heads.width > 1 and needed > available:

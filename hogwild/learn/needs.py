@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from hogwild.config import Config
 
 KINKED = ("hinge",)  # losses that newton takes although their slopes jump
-NO_DESCENT = "perceptron", "cross_entropy"  # losses that gd does not take
 ON_COLUMNS = "squared", "squared_hinge", "logistic"  # losses of the solver coordinate
+SMOOTH = ", ".join(name for name, loss in LOSSES.items() if loss.is_smooth)
 Test = Callable[["Config"], bool]
 
 
@@ -63,7 +63,7 @@ def _newton(met: Test) -> Test:
 
 def _has_second(config: "Config") -> bool:
     """Whether the loss has a second derivative, or one that is like it has."""
-    has = LOSSES[config.loss_name].second is not None
+    has = LOSSES[config.loss_name].is_smooth
     return has or (config.loss_name in KINKED and (config.l2 or 0) > 0)
 
 
@@ -98,23 +98,20 @@ NEEDS = (
         "solver",
         _given("solver"),
         _newton(_has_second),
-        "a loss with a second derivative to be newton: "
-        f"{', '.join(name for name, loss in LOSSES.items() if loss.second)}; or an l2 above 0 and "
-        f"the loss {' or '.join(KINKED)}",
+        f"a loss with a second derivative to be newton: {SMOOTH}; or an l2 above 0 and the loss "
+        f"{' or '.join(KINKED)}",
     ),
     Need(
         "solver",
         _given("solver"),
-        lambda config: config.solver != "lbfgs" or LOSSES[config.loss_name].second is not None,
-        "a loss with a derivative to be lbfgs: "
-        f"{', '.join(name for name, loss in LOSSES.items() if loss.second)}",
+        lambda config: config.solver != "lbfgs" or LOSSES[config.loss_name].is_smooth,
+        f"a loss with a derivative to be lbfgs: {SMOOTH}",
     ),
     Need(
         "solver",
         _given("solver"),
-        lambda config: config.solver != "gd" or config.loss_name not in NO_DESCENT,
-        "a loss of one score a row that is not least at zero weights to be gd: not "
-        f"{' or '.join(NO_DESCENT)}",
+        lambda config: config.solver != "gd" or config.loss_name != "perceptron",
+        "a loss that is not least at zero weights to be gd: another than perceptron",
     ),
     Need(
         "solver",

@@ -3,8 +3,8 @@
 For losses with a second derivative. An epoch finds a direction by conjugate gradients, on products
 with the Hessian, which is not formed unless columns are few: then it is factored. And then how far
 to go, on the scores alone. There is no learning rate, and columns may be of very different sizes.
-The Hessian of the squared loss does not
-change: a single step is the textbooks' method of conjugate gradients, which `cg` names.
+The Hessian of the squared loss does not change: a single step is the textbooks' method of conjugate
+gradients, which `cg` names. Softmax has one score for each class (`learn/class_passes.py`).
 
 The intercept is not penalized. It is always the best one for the weights, and so is that of the
 Hessian (`learn/passes.py`).
@@ -13,14 +13,18 @@ After Lin, Weng and Keerthi, "Trust region Newton method for large-scale logisti
 """
 
 import math
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.passes import add_products, advance, inner, turn
 from hogwild.learn.cholesky import factored, products_worth
+from hogwild.learn.class_passes import ClassPasses, ClassSlope
 from hogwild.learn.conjugate import Progress, Solution, conjugate_gradients
+from hogwild.learn.first_epochs import FirstEpochs
 from hogwild.learn.heads import Heads
 from hogwild.learn.iterated import Iterated, IteratedSolver
 from hogwild.learn.passes import ROUNDING, TRIES, Bias, Passes, Slope
@@ -29,6 +33,7 @@ from hogwild.learn.proof import NOTHING
 from hogwild.learn.sets import Set
 from hogwild.parallel.memory import Arrays
 
+FEW_COLUMNS = 2_000  # with more, softmax begins with epochs of descent
 ENOUGH = 0.04  # share of the squared residual that conjugate gradients leave, in M^-1
 MOST_PRODUCTS = 60
 # The Hessian is made and factored where that takes as long as so many products with it
@@ -51,24 +56,40 @@ class Newton(IteratedSolver):
     """Newton's method: what it needs of the rows it gets by whole passes."""
 
     def outcome(self, columns: int, nonzeros: float) -> "NewtonProof":
-        return NewtonProof(self._config, self._heads, self._data, columns)
+        proof = NewtonProof(self._config, self._heads, self._data, columns)
+        if self._heads.coupled and columns > FEW_COLUMNS:
+            given = self._config, self._heads, self._data, self.intercept_share
+            proof.first = FirstEpochs(*given)
+        return proof
 
 
 class NewtonProof(Iterated):
-    """Weights in double precision, and a lower bound of the optimum from the slopes of the rows."""
+    """Weights in double precision, and a lower bound of the optimum from the slopes of the rows.
+
+    Attributes:
+        first: epochs of another method to begin with, if that is of use.
+    """
+
+    first: FirstEpochs | None = None
 
     def __init__(self, config: Config, heads: Heads, data: Set, columns: int) -> None:
         super().__init__(config)
         self._columns, self._rows = columns, len(data)
         self._l2, self._intercept = float(config.l2 or 0.0), config.intercept
-        self._width = heads.width
+        self._count = heads.count if heads.coupled else 1  # scores of a row
         self._is_quadratic = config.loss_name == "squared"
-        self._passes = Passes(heads, data, columns, config.loss_value, config.intercept)
+        given = heads, data, columns
+        self._passes: Any
+        if heads.coupled:
+            self._passes = ClassPasses(*given, config.intercept)
+            self.scratch = self._passes.scratch
+        else:
+            self._passes = Passes(*given, config.loss_value, config.intercept)
         self._reset()
 
     def _reset(self) -> None:
         self._objective, self.bound = math.inf, -math.inf
-        self._slope: Slope | None = None
+        self._slope: Slope | ClassSlope | None = None
         self._gained = math.inf  # by the last step, as conjugate gradients expected it
         self._idle = 0  # steps in a row that were of no use
 
@@ -76,12 +97,13 @@ class NewtonProof(Iterated):
         self._passes.threads = threads
 
     def kernels(self, alone: bool) -> list[Kernel]:
-        made = [add_products] if self._is_factored else []
-        return [*self._passes.kernels(), inner, advance, turn, *made]
+        more = self.first.kernels if self.first else []
+        more += [add_products] if self._is_factored else []
+        return [*self._passes.kernels(), inner, advance, turn, *more]
 
     @property
     def _is_factored(self) -> bool:
-        if self._is_quadratic or self._l2 == 0.0 or self._width > 1:
+        if self._is_quadratic or self._l2 == 0.0 or self._count > 1:
             return False
         size = self._passes.nonzeros, self._rows, self._columns
         return self._columns <= MOST_COLUMNS and products_worth(*size) <= PRODUCTS
@@ -90,7 +112,7 @@ class NewtonProof(Iterated):
         """Takes the weights to go on from."""
         self._reset()
         self._scale = at_zero if math.isfinite(at_zero) else 0.0
-        self._weights, self._bias = self._read(shared)
+        self._weights, self._bias = self._passes.read(shared["stored"])
 
     def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
         super().restore(shared, learned, last)
@@ -105,18 +127,18 @@ class NewtonProof(Iterated):
         """
         goes_on = True
         if self._slope is None:
-            goes_on = self._look_first(passed)
+            goes_on = self._look_first(len(shared["stored"]), passed)
             self._store(shared)
         assert self._slope is not None
         loss = self._slope.loss
         if goes_on and self.reason is None:
-            self._move((self._is_factored and self._exact(passed)) or self._direction(passed))
+            self._move(self._direction(passed))
             self._store(shared)
             passed()
         return loss
 
-    def _look_first(self, passed: Passed) -> bool:
-        self._scores = np.zeros(self._rows)
+    def _look_first(self, size: int, passed: Passed) -> bool:
+        self._scores = np.zeros(self._rows * self._count)
         if self._intercept:
             # Where targets are far from 0, a gap is not small because the intercept made it so
             self._bias = self._passes.best_bias(self._scores, self._bias)
@@ -124,8 +146,22 @@ class NewtonProof(Iterated):
         if self._weights.any():
             self._scores = self._passes.scores(self._weights)
             passed()
+        elif self.first:
+            self._begin_by(self.first.learn(size, passed))
         self._look()
         return passed()
+
+    def _begin_by(self, stored: npt.NDArray[np.float32]) -> None:
+        """Takes weights that another method came to, if they are better than zeros."""
+        if not np.isfinite(stored).all():
+            return
+        weights, bias = self._passes.read(stored)
+        scores = self._passes.scores(weights)
+        loss = self._loss_at(scores, bias)
+        if loss + 0.5 * self._l2 * float(inner(weights, weights)) < self._loss_at(
+            self._scores, self._bias
+        ):
+            self._weights, self._bias, self._scores = weights, bias, scores
 
     def _look(self) -> None:
         """Finds the best intercept, the slope there, and what they prove; one pass."""
@@ -136,7 +172,7 @@ class NewtonProof(Iterated):
         )
         self._raise_bound(self._slope)
 
-    def _raise_bound(self, slope: Slope) -> None:
+    def _raise_bound(self, slope: Slope | ClassSlope) -> None:
         """Finds the dual objective at a_i = -slope_i, a lower bound of the optimum.
 
         Whatever the scores m_i are: a loss is the maximum over a of e(a) - a m, which -slope
@@ -154,18 +190,16 @@ class NewtonProof(Iterated):
             self.bound = max(self.bound, found)
 
     def _store(self, shared: Arrays) -> None:
-        shared["stored"][: -self._width] = self._weights
-        shared["stored"][-self._width :] = self._bias
-
-    def _read(self, shared: Arrays) -> tuple[Doubles, Bias]:
-        """The stored weights and intercept."""
-        stored = shared["stored"].astype(np.float64)
-        return stored[: -self._width], float(stored[-1])
+        self._passes.write(shared["stored"], self._weights, self._bias)
 
     # The step
 
     def _direction(self, passed: Passed) -> Solution:
-        """Solves H d = -gradient as exactly as is of use."""
+        """Solves H d = -gradient, by factors of H or as exactly as is of use."""
+        return (self._is_factored and self._exact(passed)) or self._by_products(passed)
+
+    def _by_products(self, passed: Passed) -> Solution:
+        """Solves it by conjugate gradients."""
         slope, l2 = self._slope, self._l2
         assert slope is not None
         diagonal = l2 + self._passes.diagonal(slope)
@@ -173,7 +207,7 @@ class NewtonProof(Iterated):
         gains: list[float] = []
 
         def product(search: Doubles, dots: Doubles) -> Doubles:
-            image = self._passes.product(search, dots)
+            image: Doubles = self._passes.product(search, dots)
             image += l2 * search
             return image
 
@@ -181,12 +215,12 @@ class NewtonProof(Iterated):
             gains.append(now.last)
             return passed() and not self._is_enough(now, gains)
 
-        return conjugate_gradients(product, self._downhill, diagonal, self._rows, goes_on)
+        return conjugate_gradients(product, self._downhill, diagonal, len(self._scores), goes_on)
 
     def _exact(self, passed: Passed) -> Solution | None:
-        """Solves H d = -gradient by the factors of H, unless rounding leaves none."""
+        """Solves it by the factors of H, unless rounding leaves none."""
         slope, right = self._slope, self._downhill
-        assert slope is not None
+        assert isinstance(slope, Slope)
         matrix = self._passes.hessian(slope.diagonal)
         if self._passes.edge is not None:
             matrix -= np.outer(slope.border, self._passes.edge)
@@ -206,7 +240,8 @@ class NewtonProof(Iterated):
     def _downhill(self) -> Doubles:
         """Minus the gradient of the objective by the weights."""
         assert self._slope is not None
-        return -(self._l2 * self._weights + self._slope.gradient)
+        found: Doubles = -(self._l2 * self._weights + self._slope.gradient)
+        return found
 
     def _is_enough(self, now: Progress, gains: list[float]) -> bool:
         """Whether conjugate gradients may end."""
@@ -284,7 +319,7 @@ class NewtonProof(Iterated):
         """The sums for the weights; before a claim, for those in single precision."""
         scores, bias = self._scores, self._bias
         if self.reason is not None:
-            weights, bias = self._read(shared)
+            weights, bias = self._passes.read(shared["stored"])
             scores = self._passes.scores(weights)
             loss = self._loss_at(scores, bias)
             self._objective = loss + 0.5 * self._l2 * float(inner(weights, weights))
@@ -292,7 +327,7 @@ class NewtonProof(Iterated):
         return np.array([loss * self._rows, *self._passes.errors(scores, bias)])
 
     def _loss_at(self, scores: Doubles, bias: Bias) -> float:
-        return self._passes.loss(scores, bias)
+        return float(self._passes.loss(scores, bias))
 
     @property
     def _is_near(self) -> bool:

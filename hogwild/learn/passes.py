@@ -15,7 +15,7 @@ import numpy.typing as npt
 from hogwild.kernels import passes as kernels
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import Span, view
-from hogwild.learn.heads import Heads
+from hogwild.learn.heads import Heads, room_on_a_line
 from hogwild.learn.sets import Set
 from hogwild.threads import share_of, side_by_side
 
@@ -67,7 +67,56 @@ class Subgradient(NamedTuple):
     gradient: Doubles
 
 
-class Passes:
+class Shards:
+    """The rows of a set in shards, and sums over them.
+
+    Attributes:
+        threads: that may be used.
+        size: the number of rows.
+    """
+
+    def __init__(self, data: Set, columns: int, heads: int = 1) -> None:
+        self.threads = 1
+        self.size = len(data)
+        self._data, self._columns = data, columns
+        self._spans = _spans(data, columns, heads)
+        # Memory for what shards add up, by its size
+        self._rooms: dict[int, npt.NDArray[Any]] = {}
+
+    @property
+    def _rows(self) -> Any:
+        return self._data.view
+
+    def _sums(self, size: int, add: Callable[..., T]) -> tuple[list[T], Doubles]:
+        """What `add(span, out)` returns for each shard, and the sum of what it added to zeros.
+
+        The sum may be in memory that the next one takes.
+        """
+
+        room, found = self._added_by_shards(size, add, np.float64)
+        return found, room[0] if len(room) == 1 else room.sum(axis=0)
+
+    def _added_by_shards(
+        self, size: int, add: Callable[..., T], kind: Any
+    ) -> tuple[npt.NDArray[Any], list[T]]:
+        """What each shard added to zeros, a line each; and what `add(span, out)` returned."""
+
+        def added(span: Any, out: npt.NDArray[Any]) -> T:
+            out.fill(0)
+            return add(span, out)
+
+        if size not in self._rooms:
+            self._rooms[size] = room_on_a_line(len(self._spans) * size, kind)
+        room = self._rooms[size].reshape(len(self._spans), size)
+        tasks = [partial(added, span, out) for span, out in zip(self._spans, room, strict=True)]
+        return room, side_by_side(tasks, self.threads)
+
+    def _over_shards(self, work: Callable[[Any], T]) -> list[T]:
+        """What `work` returns for each shard of the rows."""
+        return side_by_side([partial(work, span) for span in self._spans], self.threads)
+
+
+class Passes(Shards):
     """Sums over the rows of a set, for a loss with a second derivative.
 
     With an intercept, which is not penalized and always where its derivative is 0, the Hessian is
@@ -76,7 +125,6 @@ class Passes:
         H = X'D X / n - c c' / d,   c = X'D 1 / n,   d = 1'D 1 / n
 
     Attributes:
-        threads: that may be used.
         seconds: the second derivatives of the rows, from the last `slope`.
         edge: c / d from the last `slope`; None where the intercept does not move.
     """
@@ -84,19 +132,24 @@ class Passes:
     def __init__(
         self, heads: Heads, data: Set, columns: int, parameter: float, intercept: bool = False
     ) -> None:
-        self.threads = 1
-        self.size = len(data)
+        super().__init__(data, columns)
         self.edge: Doubles | None = None
+        self.seconds = np.empty(0)
         self._intercept, self._is_quadratic = intercept, heads.loss == "squared"
-        self._columns = columns
-        self._data, self._parameter = data, parameter
+        self._parameter = parameter
         given = heads.loss, data.weighted
         self._gradient, self._along = kernels.gradient(*given), kernels.along(*given)
         self._slopes = kernels.slopes(*given)
         self._errors = kernels.errors(heads.loss, heads.kind, data.weighted)
-        self._spans = _spans(data, columns)
-        self.seconds = np.empty(0)
-        self._rooms: dict[int, Doubles] = {}  # memory for the sums of shards, by planes
+
+    def read(self, stored: npt.NDArray[np.float32]) -> tuple[Doubles, float]:
+        """The stored weights and intercept."""
+        both = stored.astype(np.float64)
+        return both[:-1], float(both[-1])
+
+    def write(self, stored: npt.NDArray[np.float32], weights: Doubles, bias: float) -> None:
+        """Stores weights and an intercept."""
+        stored[:-1], stored[-1] = weights, bias
 
     def kernels(self, smooth: bool = True) -> list[Kernel]:
         """All that will be called; for a loss that is not smooth, derivatives are given."""
@@ -130,9 +183,8 @@ class Passes:
         if not len(self.seconds):
             self.seconds = np.empty(self.size)
         given = scores, bias, self._parameter, self.seconds
-        sums, total = self._sums(kernels.PLANES, partial(self._gradient, self._rows), *given)
-        planes = np.ascontiguousarray(total.reshape(-1, kernels.PLANES).T) / self.size
-        found = Slope(*(sum(some) / self.size for some in zip(*sums, strict=True)), *planes)
+        sums, total = self._planes(lambda *to: self._gradient(self._rows, to[0], *given, to[1]))
+        found = Slope(*(sum(some) / self.size for some in zip(*sums, strict=True)), *total)
         moves = self._intercept and found.second > 0.0
         self._border, self.edge = found.border, found.border / found.second if moves else None
         return found
@@ -179,8 +231,13 @@ class Passes:
         Products and the Hessian are then with these second derivatives.
         """
         self.seconds = seconds
-        _, total = self._sums(kernels.PLANES, partial(kernels.spread, self._rows), slopes, seconds)
-        return np.ascontiguousarray(total.reshape(-1, kernels.PLANES).T) / self.size
+        given = slopes, seconds
+        return self._planes(lambda *to: kernels.spread(self._rows, to[0], *given, to[1]))[1]
+
+    def _planes(self, add: Callable[..., T]) -> tuple[list[T], Doubles]:
+        """What is returned for each shard, and the means of what is added to each plane."""
+        found, total = self._sums(kernels.PLANES * self._columns, add)
+        return found, np.ascontiguousarray(total.reshape(-1, kernels.PLANES).T) / self.size
 
     def product(self, vector: Doubles, dots: Doubles) -> Doubles:
         """The Hessian times a vector, until the next product; one pass.
@@ -188,7 +245,10 @@ class Passes:
         `dots` gets the products of the rows with the vector.
         """
         given = vector, self.seconds, dots
-        _, total = self._sums(1, partial(kernels.hessian_product, self._rows), *given)
+        _, total = self._sums(
+            self._columns,
+            lambda *to: kernels.hessian_product(self._rows, to[0], *given, to[1]),
+        )
         total /= self.size
         if self.edge is not None:
             total -= self._border * float(kernels.inner(self.edge, vector))
@@ -196,8 +256,11 @@ class Passes:
 
     def hessian(self, diagonal: Doubles) -> Doubles:
         """The Hessian for a given intercept as a matrix, given its diagonal; one pass."""
-        add = partial(kernels.add_products, self._rows)
-        total = self._sums(self._columns, add, self.seconds)[1].reshape(-1, self._columns)
+        _, found = self._sums(
+            self._columns**2,
+            lambda *to: kernels.add_products(self._rows, to[0], self.seconds, to[1]),
+        )
+        total = found.reshape(-1, self._columns)
         return (total + total.T) / self.size + np.diag(diagonal)
 
     def along(
@@ -244,35 +307,10 @@ class Passes:
         parts = self._over_shards(lambda span: self._errors(self._rows, span, scores, bias))
         return np.array([sum(some) for some in zip(*parts, strict=True)])
 
-    @property
-    def _rows(self) -> Any:
-        return self._data.view
 
-    def _sums(self, planes: int, add: Callable[..., T], *given: Any) -> tuple[list[T], Doubles]:
-        """What `add` returns for each shard, and the sum of what it added to zeros.
-
-        The sum may be in memory that the next one takes.
-        """
-
-        def added(span: Any, out: Doubles) -> T:
-            out.fill(0.0)
-            return add(span, *given, out)
-
-        if planes not in self._rooms:
-            self._rooms[planes] = np.empty((len(self._spans), planes * self._columns))
-        room = self._rooms[planes]
-        tasks = [partial(added, span, out) for span, out in zip(self._spans, room, strict=True)]
-        found = side_by_side(tasks, self.threads)
-        return found, room[0] if len(room) == 1 else room.sum(axis=0)
-
-    def _over_shards(self, work: Callable[[Any], T]) -> list[T]:
-        """What `work` returns for each shard of the rows."""
-        return side_by_side([partial(work, span) for span in self._spans], self.threads)
-
-
-def _spans(data: Set, columns: int) -> list[Span]:
+def _spans(data: Set, columns: int, heads: int = 1) -> list[Span]:
     """Shards that have as many rows each."""
     nonzeros = int((data.view.ends - data.view.begins).sum())
-    least = max(SHARD, SHARD_OF_COLUMNS * columns)
+    least = max(SHARD // heads, SHARD_OF_COLUMNS * columns)
     count = max(1, min(MOST_SHARDS, len(data), nonzeros // least))
     return [view(Span, *share_of(len(data), count, number)) for number in range(count)]
