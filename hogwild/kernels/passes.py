@@ -139,15 +139,22 @@ def hessian_product(rows, span, vector, seconds, dots, out):
 
 @kernel(types.void(ROWS, SPAN, READ, DOUBLES))
 def add_products(rows, span, seconds, out):
-    """Adds second * x * x' to the matrix `out`, for each two values of a row, in their order."""
+    """Adds half of second * z z' for rows z, whose last value, the intercept's, is 1.
+
+    The half, with what is mirrored, is the whole.
+    """
     columns = U(np.sqrt(np.float64(out.size)) + 0.5)
+    last = columns - U(1)
     for row in range(span.begin, span.end):
-        end = U(rows.ends[row])
+        end, second = U(rows.ends[row]), seconds[row]
         for k in range(U(rows.begins[row]), end):
             first = columns * U(rows.columns[k])
-            factor = seconds[row] * np.float64(rows.values[k])
+            factor = second * np.float64(rows.values[k])
+            out[first + U(rows.columns[k])] += 0.5 * factor * np.float64(rows.values[k])
             for other in range(k + U(1), end):
                 out[first + U(rows.columns[other])] += factor * np.float64(rows.values[other])
+            out[first + last] += factor
+        out[columns * last + last] += 0.5 * second
 
 
 @cache

@@ -11,7 +11,6 @@ from hogwild.kernels.compile import Kernel
 from hogwild.kernels.passes import add_products
 from hogwild.learn.conjugate import Solution
 from hogwild.learn.newton import Newton, NewtonProof
-from hogwild.learn.passes import Slope
 from hogwild.learn.problem import Doubles, Passed
 from hogwild.learn.sets import Set
 
@@ -45,12 +44,8 @@ class ClosedProof(NewtonProof):
 
     def _direction(self, passed: Passed) -> Solution:
         """Solves H d = -gradient."""
-        slope = self._slope
-        assert isinstance(slope, Slope)
-        hessian = self._passes.hessian(slope.diagonal)
+        hessian = self._passes.hessian()
         hessian[np.diag_indices(self._columns)] += self._l2
-        if self._passes.edge is not None:
-            hessian -= np.outer(slope.border, self._passes.edge)
         right = self._downhill
         direction = _solved(hessian, right)
         passed()

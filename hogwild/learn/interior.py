@@ -196,11 +196,11 @@ class InteriorProof(NewtonProof):
 
     def _factored(self, passed: Passed) -> Solve:
         """Solves with the matrix."""
-        edge = np.append(self._edge, self._corner)
-        matrix = np.zeros((len(edge), len(edge)))
-        matrix[:-1, :-1] = self._passes.hessian(self._diagonal)
+        matrix = self._passes.bordered()
         matrix[np.diag_indices(self._columns)] += self._l2
-        matrix[-1], matrix[:, -1] = edge, edge
+        if not self._intercept:
+            matrix[-1] = matrix[:, -1] = 0.0
+            matrix[-1, -1] = 1.0
         passed()
         solution = factored(matrix)
 

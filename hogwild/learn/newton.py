@@ -219,11 +219,8 @@ class NewtonProof(Iterated):
 
     def _exact(self, passed: Passed) -> Solution | None:
         """Solves it by the factors of H, unless rounding leaves none."""
-        slope, right = self._slope, self._downhill
-        assert isinstance(slope, Slope)
-        matrix = self._passes.hessian(slope.diagonal)
-        if self._passes.edge is not None:
-            matrix -= np.outer(slope.border, self._passes.edge)
+        right = self._downhill
+        matrix = self._passes.hessian()
         matrix[np.diag_indices(self._columns)] += self._l2
         passed()
         try:

@@ -254,14 +254,22 @@ class Passes(Shards):
             total -= self._border * float(kernels.inner(self.edge, vector))
         return total
 
-    def hessian(self, diagonal: Doubles) -> Doubles:
-        """The Hessian for a given intercept as a matrix, given its diagonal; one pass."""
+    def hessian(self) -> Doubles:
+        """The Hessian as a matrix; one pass."""
+        total = self.bordered()
+        border, corner = total[:-1, -1], float(total[-1, -1])
+        if self._intercept and corner > 0.0:
+            return total[:-1, :-1] - np.outer(border, border / corner)
+        return total[:-1, :-1].copy()
+
+    def bordered(self) -> Doubles:
+        """The same by weights and intercept, whose line is the last; one pass."""
+        size = self._columns + 1
         _, found = self._sums(
-            self._columns**2,
-            lambda *to: kernels.add_products(self._rows, to[0], self.seconds, to[1]),
+            size**2, lambda *to: kernels.add_products(self._rows, to[0], self.seconds, to[1])
         )
-        total = found.reshape(-1, self._columns)
-        return (total + total.T) / self.size + np.diag(diagonal)
+        total = found.reshape(size, size)
+        return (total + total.T) / self.size
 
     def along(
         self, scores: Doubles, changes: Doubles, step: float, bias: float, share: float, turn: float

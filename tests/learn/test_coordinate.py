@@ -258,7 +258,7 @@ def test_a_target_ends_the_training_also_where_it_is_out_of_reach():
     found = train(X, y, "logistic", target=1.001 * best)
     assert found.reason == "target"
     assert found.trace[-1]["objective"] <= 1.001 * best
-    assert train(X, y, "logistic", target=0.99 * best).reason == "converged"
+    assert train(X, y, "logistic", target=0.99 * best).reason == "unreachable"
 
 
 @pytest.mark.parametrize("loss", ON_COLUMNS)

@@ -261,7 +261,7 @@ def test_a_target_ends_the_training_also_where_it_is_out_of_reach():
     assert found.reason == "target"
     assert found.trace[-1]["objective"] <= 1.01 * best
     found = train(X, y, "logistic", l2=1e-3, target=0.99 * best)
-    assert found.reason == "converged"
+    assert found.reason == "unreachable"
 
 
 def test_single_precision_ends_a_training_that_is_never_near_enough():
