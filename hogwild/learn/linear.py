@@ -319,7 +319,7 @@ class LinearProblem(RowProblem):
         return self._solver.step
 
     def plan(self, share: Share) -> Any:
-        return self._solver.plan(share.done, share.eta0, *share.numbers)
+        return self._solver.plan_of(share)
 
     def numbers(self) -> tuple[float, ...]:
         """What the plan of the next share needs besides its rate."""

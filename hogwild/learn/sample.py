@@ -104,10 +104,13 @@ class Sample:
         """The mean squared length of a row."""
         return float(squared_norm(self.rows.values)) / self.size
 
-    def objectives(self, heads: Heads, weights: Arrays, begin: int, end: int) -> Doubles:
-        """The objective of some heads on some rows, for each of some weights."""
-        found = self._losses(heads, weights, begin, end)
-        penalties = [self._penalty.value(some[: -heads.width]) for some in weights]
+    def objectives(self, heads: Heads, weights: Arrays, size: int, times: float) -> Doubles:
+        """The objective of some heads on the first rows, for each of some weights.
+
+        With so many `times` the penalty.
+        """
+        found = self._losses(heads, weights, 0, size)
+        penalties = [times * self._penalty.value(some[: -heads.width]) for some in weights]
         with np.errstate(all="ignore"):  # where it diverges
             objectives: Doubles = found.mean(axis=1) + penalties
         return objectives

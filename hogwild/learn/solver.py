@@ -10,7 +10,7 @@ from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.order import shuffle
 from hogwild.learn.heads import Heads
-from hogwild.learn.problem import Doubles, Now
+from hogwild.learn.problem import Doubles, Now, Share
 from hogwild.learn.sample import Sample
 from hogwild.learn.sets import Set
 from hogwild.parallel.memory import Arrays, Wanted
@@ -110,6 +110,10 @@ class Solver(ABC):
     @abstractmethod
     def plan(self, since: float, eta0: float, *numbers: float) -> Any:
         """The numbers of a share of an epoch; `numbers` are those of the outcome."""
+
+    def plan_of(self, share: Share) -> Any:
+        """The same for a share."""
+        return self.plan(share.done, share.eta0, *share.numbers)
 
     @abstractmethod
     def rate(self, done: int, eta0: float) -> float:
