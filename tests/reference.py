@@ -173,17 +173,22 @@ def averaged_perceptron(X, y, orders, share):
     return sum_w / steps, sum_b / steps
 
 
-def follow(X, y, orders, plan, weights=None):
+def follow(X, y, orders, plan, weights=None, normalized=False):
     """FTRL-proximal, an epoch for each order: w, b, and the sums of the losses just before steps.
 
     plan: loss, its parameter, alpha, beta, l1, l2, the value of the intercept's column (0: none).
+    Normalized, alpha and beta are for columns divided by the root of the mean square of values.
     """
     loss, parameter, alpha, beta, l1, l2, value_of_b = plan
     X = np.column_stack([X, np.full(len(y), value_of_b)])
     weights = np.ones(len(y)) if weights is None else weights
     penalized = np.append(np.ones(X.shape[1] - 1), 0)
     holders = np.maximum(np.count_nonzero(X, axis=0), 1)
-    z, s, totals = np.zeros(X.shape[1]), np.full(X.shape[1], beta / alpha), []
+    if normalized:
+        sizes = np.sqrt((X**2).sum(axis=0) / holders)
+        sizes[sizes == 0] = 1
+        alpha, beta = alpha / sizes, beta * sizes
+    z, s, totals = np.zeros(X.shape[1]), np.zeros(X.shape[1]) + beta / alpha, []
 
     def read(rows_before):
         h = penalized * rows_before

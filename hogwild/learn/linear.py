@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.config import ADAPTIVE, VOTE, Config
+from hogwild.config import ADAPTIVE, NORMALIZED, VOTE, Config
 from hogwild.data.rows import Labels, Rows
 from hogwild.data.statistics import largest_columns
 from hogwild.errors import DataError, OptionError
@@ -83,6 +83,7 @@ SOLVERS: dict[str, type[Solver]] = {
     CLOSED: Closed,
     COORDINATE: CoordinateDescent,
     ADAPTIVE: Ftrl,
+    NORMALIZED: Ftrl,
 }
 TINY = 1e-12  # a rate, where a loop is only timed
 
@@ -158,7 +159,7 @@ class LinearProblem(RowProblem):
         self.snapshots, self.averages_run = self._outcome.snapshots, self._outcome.over_run
 
     def _made_solver(self, config: Config, rows: Rows) -> Solver:
-        # With l1 it is Ftrl, as steps along a gradient make no zeros
+        # With l1 it is Ftrl by its schedule, as steps along a gradient make no zeros
         share = _intercept_share(rows) if config.intercept else 0.0
         kind = _solver_for(self._choice[0], config)
         return kind(config, self.heads, self._sets["train"], share)
@@ -298,8 +299,11 @@ class LinearProblem(RowProblem):
             shared[name][:] = 0
         state = _given_state(start) if start else {}
         has, needs = ("weights" in names for names in (state, self._outcome.kept))
-        if state and ((needs and not has) or (has and not self.config.zeroes)):
-            raise OptionError("l1: what to go on from has another kind of penalty; both or none")
+        if state and ((needs and not has) or (has and not needs and not self.config.zeroes)):
+            raise OptionError(
+                "l1, schedule: what to go on from was learned with others; an l1, or a rate for "
+                "each weight, is for both or for none"
+            )
         self._start = self._outcome.suits(state) if state else {}
         for name in self._outcome.kept:
             array = self._start.get(name, shared[name])

@@ -59,28 +59,63 @@ def digest(result: Any) -> str:
     loss=[name for name in LOSSES if LOSSES[name].kinds != (CLASSES,)],
     intercept=[True, False],
     weighted=[False, True],
+    schedule=["adaptive", "normalized"],
+    l1=[0.0, 3e-3],
 )
-def test_one_worker_does_what_the_reference_does(loss, intercept, weighted):  # type: ignore[no-untyped-def]
+def test_one_worker_does_what_the_reference_does(loss, intercept, weighted, schedule, l1):  # type: ignore[no-untyped-def]
     X, y, counts = draw()
     y = y if task_of(loss) == "svm" else counts
+    l1 = 3e-3 if loss == "perceptron" else l1  # which needs another schedule without
+    eta0 = 0.5 if schedule == "adaptive" else 0.05
     weights = np.random.default_rng(1).integers(0, 4, len(y)) / 2.0 if weighted else None
-    options = {"l1": 3e-3, "l2": 1e-2, "eta0": 0.5, "epochs": 3, "seed": 7, "intercept": intercept}
+    X = X * 4.0 ** np.arange(-2, 3).repeat(4) if schedule == "normalized" else X
+    options = {"l1": l1, "l2": 1e-2, "eta0": eta0, "epochs": 3, "seed": 7, "intercept": intercept}
+    options["schedule"] = schedule
     result = learn(X, y, loss, weights=weights, **options)
     rows = hogwild.Rows(X, y, sample_weight=weights)
     given = {"task": task_of(loss), "loss": loss} | options
     problem = LinearProblem(rows, None, Config.of(given))
-    plan = problem.plan(Share(1, 0, 1, 0, 0.5))
+    plan = problem.plan(Share(1, 0, 1, 0, eta0))
     orders = [np.empty(len(y), np.uint32) for _ in range(3)]
     for epoch, order in enumerate(orders, 1):
         shuffle(order, 0, np.uint64(seed_of(7, epoch, 0)))
     if weighted:
         weights = weights / weights.mean()
-    numbers = loss, default_of(loss), 0.5, plan.beta, 3e-3, 1e-2, plan.intercept
-    w, b, totals = reference.follow(X, y, orders, numbers, weights)
+    numbers = loss, default_of(loss), eta0, plan.beta, l1, 1e-2, plan.intercept
+    w, b, totals = reference.follow(X, y, orders, numbers, weights, schedule == "normalized")
     np.testing.assert_allclose(result.model.weights, w, 5e-3, 5e-4)
     np.testing.assert_allclose(result.model.intercept, b, 5e-3, 5e-4)
     assert result.trace[-1]["online_loss"] == pytest.approx(totals[-1] / len(y), rel=1e-3)
     assert bool(b) == intercept
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.02])
+def test_normalized_columns_in_other_units_are_learned_alike(l1):  # type: ignore[no-untyped-def]
+    """Without an l2; an l1 is of the weights as they are, so it is in the same units for all."""
+    X, y, _ = draw()
+    units = 2.0 ** np.arange(-30, 30, 3) if l1 == 0 else np.full(COLUMNS, 2.0**-12)
+    options = {"schedule": "normalized", "l2": 0.0, "epochs": 3, "workers": 1}
+    base = learn(X, y, "logistic", l1, **options)
+    scaled = learn(X * units, y, "logistic", l1 * units[0] * (l1 > 0), **options)
+    assert scaled.header["chosen"]["eta0"] == base.header["chosen"]["eta0"]
+    np.testing.assert_allclose(scaled.model.weights * units, base.model.weights, 1e-4, 1e-6)
+    assert scaled.model.intercept == pytest.approx(base.model.intercept, rel=1e-4)
+
+
+@pytest.mark.parametrize("strategy", ["combine", "hogwild", "ordered"])
+@pytest.mark.parametrize("schedule", ["adaptive", "normalized"])
+def test_with_a_rate_for_each_weight_the_optimum_is_reached_without_an_l1(
+    schedule: str, strategy: str
+) -> None:
+    X, y, _ = draw(1000)
+    units = 10.0 ** np.linspace(-3, 3, COLUMNS) if schedule == "normalized" else 1.0
+    options: dict[str, Any] = {"l2": 1e-3, "epochs": 100, "schedule": schedule, "workers": 2}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", hogwild.HogwildWarning)  # one worker may learn alone
+        result = learn(X * units, y, "logistic", 0.0, strategy=strategy, **options)
+    proved = hogwild.train(hogwild.Rows(X * units, y), task="logistic", l2=1e-3, tol=1e-5)
+    best = proved.trace[-1]["objective"]
+    assert best * (1 - 1e-4) <= result.trace[-1]["objective"] <= best * (1 + 1e-3)
 
 
 # The optimum
@@ -199,12 +234,17 @@ def test_every_strategy_that_adds_finds_weights_as_good(
         assert counted[-1] == np.count_nonzero(found.model.weights)
 
 
-@pytest.mark.parametrize("strategy", ["ordered", "minibatch"])
-@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+@each(
+    strategy=["ordered", "minibatch"],
+    loss=["hinge", "logistic"],
+    schedule=["adaptive", "normalized"],
+)
 def test_the_same_bytes_for_any_number_of_workers(
-    rows: hogwild.Rows, strategy: str, loss: str
+    rows: hogwild.Rows, strategy: str, loss: str, schedule: str
 ) -> None:
-    options: dict[str, Any] = {"loss": loss, "l1": 1e-4, "strategy": strategy, "eta0": 0.02}
+    eta0 = 0.02 if schedule == "adaptive" else 0.002
+    options: dict[str, Any] = {"loss": loss, "l1": 1e-4, "strategy": strategy, "eta0": eta0}
+    options["schedule"] = schedule
     found = [hogwild.train(rows, workers=w, epochs=3, tol=0, **options) for w in (1, 2, 3, 8)]
     assert not any(result.notes for result in found)  # or one worker learned for all
     assert len({digest(result) for result in found}) == 1
@@ -231,7 +271,7 @@ def test_going_on_is_training_on(rows: hogwild.Rows) -> None:
     whole = hogwild.train(rows, epochs=4, eta0=1.0, **options)
     half = hogwild.train(rows, epochs=2, eta0=1.0, **options)
     assert digest(hogwild.train(rows, epochs=2, start=half.state, **options)) == digest(whole)
-    with pytest.raises(hogwild.OptionError, match="l1: what to go on from has another"):
+    with pytest.raises(hogwild.OptionError, match="l1, schedule: what to go on from"):
         hogwild.train(rows, task="logistic", start=half.state)
     with pytest.raises(hogwild.DataError, match=r"needs 10 weights.* has 20,000"):
         hogwild.train(hogwild.Rows(np.eye(10), np.arange(10) % 2), start=half.state, **options)
@@ -245,10 +285,18 @@ def test_going_on_is_training_on(rows: hogwild.Rows) -> None:
     [
         ({"strategy": "averaged"}, "strategy: it needs to be one that takes no means"),
         ({"strategy": "mixed"}, "strategy: it needs to be one that takes no means"),
-        ({"schedule": "sqrt"}, "schedule: it needs to be adaptive with l1"),
-        ({"beta": 0.5}, "with l1, rates go down by themselves"),
+        ({"schedule": "sqrt"}, "schedule: it needs to be adaptive or normalized"),
+        ({"beta": 0.5}, "where each weight has a rate, it goes down"),
         ({"l1": -1.0}, "l1: must be at least 0"),
-        ({"l1": 0.0, "schedule": "adaptive"}, "schedule: it needs an l1 above 0 to be adaptive"),
+        ({"schedule": "adaptive", "solver": "coordinate"}, "schedule: it needs the solver sgd"),
+        (
+            {"l1": 0.0, "schedule": "normalized", "loss": "perceptron"},
+            "schedule: it needs another loss than perceptron",
+        ),
+        (
+            {"l1": 0.0, "schedule": "adaptive", "strategy": "mixed"},
+            "strategy: it needs to be one that takes no means",
+        ),
     ],
 )
 def test_what_does_not_go_with_l1_is_refused(options: dict[str, Any], words: str) -> None:
