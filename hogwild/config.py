@@ -249,7 +249,8 @@ class Config:
     schedule: str | None = option(
         None,
         "how the learning rate decreases; adaptive: a rate for each weight, normalized: the same "
-        "for columns of any scale [inverse; perceptron: constant; with --l1 and for mf: adaptive]",
+        "for columns of any scale [inverse, or by the data normalized; perceptron: constant; with "
+        "--l1 and for mf: adaptive]",
         choices=schedule_names,
     )
     eta0: float | None = option(
@@ -279,6 +280,7 @@ class Config:
 
     def __post_init__(self) -> None:
         self.choice  # noqa: B018  before what is left open is filled in
+        self.leaves_schedule  # noqa: B018
         defaults = DEFAULTS_L1 if self.zeroes else DEFAULTS.get(self.family, {})
         if self.is_perceptron:
             defaults = DEFAULTS_PERCEPTRON
@@ -378,6 +380,11 @@ class Config:
     def zeroes(self) -> bool:
         """Whether weights of a linear model are to be zero, for an L1 penalty."""
         return self.family == "linear" and isinstance(self.l1, numbers.Real) and self.l1 > 0
+
+    @cached_property
+    def leaves_schedule(self) -> bool:
+        """Whether the schedule of a linear model may be chosen by its data."""
+        return self.family == "linear" and self.schedule is None and self.eta0 is None
 
     @property
     def adapts(self) -> bool:

@@ -91,6 +91,12 @@ def by_data(config: "Config", rows: Rows, several: bool, judged: bool) -> Choice
     return solver, why
 
 
+def is_unscaled(rows: Rows) -> bool:
+    """Whether values are large, or columns of very different sizes."""
+    square, apart = sizes(rows)
+    return square > UNSCALED or apart > APART
+
+
 def sizes(rows: Rows) -> tuple[float, float]:
     """The mean squared length of a row, about; and the mean square of values over a typical one."""
     some = rows.first_values(1 << 16).astype(np.float64)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.config import NORMALIZED
+from hogwild.config import ADAPTIVE, NORMALIZED
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import NO_FETCHING, Clock, RowView, Span, Stored, task_of, view
 from hogwild.learn.losses import LOSSES
@@ -19,7 +19,7 @@ from hogwild.learn.penalties import Penalty
 from hogwild.learn.problem import Doubles, Now
 from hogwild.learn.sample import Sample
 from hogwild.learn.solver import Outcome, Solver
-from hogwild.learn.trials import Room, first_rate, power_of_two
+from hogwild.learn.trials import Room, first_rate, power_of_two, tried
 from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.steps.ftrl import SIZE, D, Plan, count, finisher, ftrl, rate_at, width_of
@@ -103,6 +103,9 @@ class Ftrl(Solver):
         guess = power_of_two(wanted / length if length else 0.0)
         return first_rate(sample, self._try_out, guess, self._heads, on_all=True)
 
+    def tried(self, sample: Sample) -> float:
+        return tried(sample, self._try_out, self._heads, self.find_rate(sample))
+
     def _try_out(
         self, rows: RowView, order: npt.NDArray[np.uint32], rate: float, room: Room
     ) -> list[npt.NDArray[np.float32]]:
@@ -137,6 +140,14 @@ def _note_columns(
     if normalized:
         sizes = np.sqrt(squares / counts)
         stored[int(SIZE) :: width] = np.where(sizes > 0, sizes, 1)
+
+
+def schedule_of(state: Arrays) -> str | None:
+    """The schedule with a rate for each weight that a state was learned with, if it was."""
+    if not {"stored", "weights"} <= state.keys():
+        return None
+    width = len(state["stored"]) // len(state["weights"])
+    return {width_of(False): ADAPTIVE, width_of(True): NORMALIZED}.get(width)
 
 
 class Reading(Outcome):

@@ -25,16 +25,16 @@ from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
 from hogwild.kernels.views import Clock, Fetching, Span, Stored, Task, task_of, view
 from hogwild.learn import column_sizes, fetching, progress
-from hogwild.learn.choosing import CG, CLOSED, COORDINATE, DUAL, NEWTON, by_data
+from hogwild.learn.choosing import CG, CLOSED, COORDINATE, DUAL, NEWTON, by_data, is_unscaled
 from hogwild.learn.closed import Closed, operations
 from hogwild.learn.coordinate import CoordinateDescent
 from hogwild.learn.dual import DualAscent
-from hogwild.learn.ftrl import Ftrl
+from hogwild.learn.ftrl import Ftrl, schedule_of
 from hogwild.learn.heads import heads_of, zeros_on_a_line
 from hogwild.learn.interior import Interior
 from hogwild.learn.iterated import Iterated
 from hogwild.learn.losses import LOSSES, SIGNS
-from hogwild.learn.needs import KINKED
+from hogwild.learn.needs import KINKED, unmet
 from hogwild.learn.newton import Newton
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.problem import (
@@ -86,6 +86,7 @@ SOLVERS: dict[str, type[Solver]] = {
     NORMALIZED: Ftrl,
 }
 TINY = 1e-12  # a rate, where a loop is only timed
+WORTH_IT = 0.99  # of the objective: lower than that, steps that take twice as long are
 
 
 class LinearProblem(RowProblem):
@@ -102,7 +103,9 @@ class LinearProblem(RowProblem):
         config: Config,
         labels: Labels | None = None,
         validate: Rows | None = None,
+        start: Arrays | None = None,
     ) -> None:
+        """`start`: the state that training goes on from, if any; its schedule may be its own."""
         self._penalty = Penalty.of(config.as_dict())
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to learn from")
@@ -114,7 +117,8 @@ class LinearProblem(RowProblem):
                 f"{len(self.target.labels)}; leave it out"
             )
         self.heads = heads_of(config.loss_name, self.target.kind, self.target.heads)
-        config = self.config = self._settled(config, rows, judged=validate is not None)
+        given = config
+        config = self.config = self._settled(given, rows, judged=validate is not None)
         self.groups = self.heads.groups
         if config.early_stopping is not None:
             rows, validate = hold_out(rows, self.target, config.early_stopping, config.seed)
@@ -152,6 +156,7 @@ class LinearProblem(RowProblem):
         self._start: Arrays = {}  # what training goes on from, if anything
         self._at_zero = self._objective_at_zero()
         self._solver = self._made_solver(config, rows)
+        self._choose_schedule(given.leaves_schedule and not config.proves, rows, start)
         self.intercept_share = self._solver.intercept_share
         self._refuse_heads()
         self.width = self._solver.step.width or self.heads.width
@@ -163,6 +168,23 @@ class LinearProblem(RowProblem):
         share = _intercept_share(rows) if config.intercept else 0.0
         kind = _solver_for(self._choice[0], config)
         return kind(config, self.heads, self._sets["train"], share)
+
+    def _choose_schedule(self, is_open: bool, rows: Rows, start: Arrays | None) -> None:
+        """Takes steps by the size of columns where a trial shows that these learn more.
+
+        Where training goes on, it takes the schedule of what it goes on from.
+        """
+        other = schedule_of(start) if start else NORMALIZED
+        if not is_open or other is None or self.heads.several:
+            return
+        if not start and not is_unscaled(rows):
+            return
+        config = replace(self.config, schedule=other)
+        if unmet(config):
+            return
+        solver = self._made_solver(config, rows)
+        if start or solver.tried(self.sample) < WORTH_IT * self._solver.tried(self.sample):
+            self.config, self._solver = config, solver
 
     def _settled(self, config: Config, rows: Rows, judged: bool) -> Config:
         """The options, with the solver that is best for the rows."""

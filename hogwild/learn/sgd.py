@@ -12,7 +12,7 @@ from hogwild.learn.averages import Averages, RunAverages
 from hogwild.learn.problem import Now, Share
 from hogwild.learn.sample import Sample
 from hogwild.learn.solver import Solver
-from hogwild.learn.trials import Room, first_rate, learned_from, power_of_two
+from hogwild.learn.trials import Room, first_rate, learned_from, power_of_two, tried
 from hogwild.loops.trying import trial_loop
 from hogwild.steps.sgd import Plan
 from hogwild.steps.step import Step
@@ -69,6 +69,10 @@ class Sgd(Solver):
         times = len(self._data) / learned_from(sample)
         trial = partial(self._try_out, times)
         return first_rate(sample, trial, guess, self._heads.few(), times=times)
+
+    def tried(self, sample: Sample) -> float:
+        rate = self.find_rate(sample)
+        return tried(sample, partial(self._try_out, 1.0), self._heads.few(), rate)
 
     def _try_out(
         self,

@@ -60,6 +60,11 @@ def first_rate(
     return best_rate(objective, guess, most, sample.threads)
 
 
+def tried(sample: Sample, trial: Trial, heads: Heads, rate: float) -> float:
+    """The objective on all of the sample that is tried on, after learning from half of it."""
+    return _objective_after(sample, trial, [Room(sample.columns)], heads, True, 1.0, rate)
+
+
 def learned_from(sample: Sample) -> int:
     """How many rows a trial learns from: the first of the sample."""
     return min(sample.size, TRIED) // 2 if sample.size >= 16 else sample.size

@@ -14,10 +14,12 @@ import hogwild
 from hogwild.config import Config
 from hogwild.data.synthetic import rcv1
 from hogwild.kernels.order import shuffle
+from hogwild.learn.ftrl import Ftrl
 from hogwild.learn.linear import LinearProblem
 from hogwild.learn.losses import CLASSES, LOSSES, SIGNS
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.problem import Share
+from hogwild.learn.sgd import Sgd
 from hogwild.loops.strategies import STRATEGIES
 from hogwild.seeds import seed_of
 from tests import reference
@@ -275,6 +277,52 @@ def test_going_on_is_training_on(rows: hogwild.Rows) -> None:
         hogwild.train(rows, task="logistic", start=half.state)
     with pytest.raises(hogwild.DataError, match=r"needs 10 weights.* has 20,000"):
         hogwild.train(hogwild.Rows(np.eye(10), np.arange(10) % 2), start=half.state, **options)
+
+
+# The choice of the schedule
+
+
+def chosen(X: Any, y: Any, **options: Any) -> Any:
+    """The schedule of a training with sgd."""
+    given = {"solver": "sgd", "task": "logistic", "epochs": 3, "workers": 1} | options
+    result = hogwild.train(hogwild.Rows(X, y), **given)
+    return result.header["options"]["schedule"], result
+
+
+def test_columns_of_very_different_sizes_are_learned_by_their_sizes() -> None:
+    X, y, _ = draw(1000)
+    units = 10.0 ** np.linspace(-2, 4, COLUMNS)
+    assert chosen(X, y)[0] == "inverse"
+    name, result = chosen(X * units, y)
+    assert name == "normalized"
+    proved = hogwild.train(hogwild.Rows(X * units, y), task="logistic").trace[-1]["objective"]
+    assert result.trace[-1]["objective"] < 1.02 * proved
+    assert chosen(X * units, y, schedule="inverse")[0] == "inverse"
+    assert chosen(X * units, y, eta0=1e-9)[0] == "inverse"
+    assert chosen(X * units, y, strategy="mixed")[0] == "inverse"
+    assert chosen(X * units, np.arange(len(y)) % 3)[0] == "inverse"
+
+
+@pytest.mark.parametrize("gain", [0.0, 0.005, 0.02])
+def test_they_are_taken_where_a_trial_says_that_they_are_worth_it(
+    gain: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y, _ = draw()
+    monkeypatch.setattr(Sgd, "tried", lambda *_: 0.5)
+    monkeypatch.setattr(Ftrl, "tried", lambda *_: 0.5 - 0.5 * gain)
+    assert chosen(100 * X, y)[0] == ("normalized" if gain > 0.01 else "inverse")
+
+
+def test_training_goes_on_with_the_schedule_it_began_with() -> None:
+    X, y, _ = draw(1000)
+    units = 10.0 ** np.linspace(-2, 4, COLUMNS)
+    assert chosen(X * units, y, start=chosen(X, y)[1].state)[0] == "inverse"
+    began = chosen(X * units, y)[1].state
+    name, result = chosen(X, y, start=began)
+    assert name == "normalized"
+    assert result.state.epochs == 6
+    with pytest.raises(hogwild.OptionError, match="l1, schedule: what to go on from"):
+        chosen(X, y, start=began, schedule="inverse")
 
 
 # Options
