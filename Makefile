@@ -7,6 +7,7 @@
 #                       experiments/.peers first (DATA="FILE...")
 # make peers-mf         the same for factorization: installs them in experiments/.peers first (3 GB)
 # make perceptrons      distributed perceptrons: mixing and votes, by test error
+# make textbooks        the textbooks' experiments on SGD, with a page that explains them (ROWS=...)
 # make clean            removes .venv, the peers, and what the experiments wrote
 
 ROWS ?= 200000
@@ -20,7 +21,8 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run-experiment test test-all check format speed scaling peers peers-mf perceptrons clean
+.PHONY: run-experiment test test-all check format speed scaling peers peers-mf perceptrons textbooks \
+  clean
 
 run-experiment: .venv/installed
 	$(BIN)/python experiments/run.py --rows $(ROWS)
@@ -61,6 +63,9 @@ peers-mf: .venv/installed-dev
 
 perceptrons: .venv/installed
 	$(BIN)/python experiments/perceptrons.py
+
+textbooks: .venv/installed
+	$(BIN)/python experiments/textbooks.py --rows $(ROWS)
 
 .venv/installed: pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "hogwild needs Python 3.11 or newer; say make PYTHON=/path/to/python" >&2; exit 1; }

@@ -73,10 +73,10 @@ def check(options: dict[str, Any]) -> None:
     check_names(options, [name for name in inspect.signature(rcv1).parameters if "row" not in name])
 
 
-def generate(rows: int, options: dict[str, Any]) -> Data:
-    """The first rows to train on, those after them to test on."""
+def generate(rows: int, options: dict[str, Any], tested: int = 0) -> Data:
+    """The first rows to train on, those after them to test on: so many, or a share."""
     train, _ = rcv1(rows, **options)
-    test, _ = rcv1(max(1, int(rows * TEST_SHARE)), first_row=rows, **options)
+    test, _ = rcv1(tested or max(1, int(rows * TEST_SHARE)), first_row=rows, **options)
     report.say(
         f"Data      {train.name}: {len(train):,} rows, and {len(test):,} to test on;\n"
         f"          {train.columns:,} columns, {train.nonzeros / len(train):.0f} non-zeros a row, "

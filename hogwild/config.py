@@ -19,6 +19,8 @@ from hogwild.learn.choosing import (
     CLOSED,
     COORDINATE,
     DUAL,
+    GD,
+    LBFGS,
     NEWTON,
     SOLVERS,
     by_options,
@@ -241,8 +243,9 @@ class Config:
         "optimum they are: dual (dual coordinate ascent), newton (Newton's method, for losses with "
         "a second derivative), cg (conjugate gradients, for the squared loss), closed (the normal "
         "equations, for the squared loss and few columns), coordinate (coordinate descent on "
-        "columns, with --l1; it copies the data). auto: what suits the loss and the data, and sgd "
-        "where an option of it is given",
+        "columns, with --l1; it copies the data), gd (batch gradient descent) and lbfgs (L-BFGS), "
+        "both for teaching and comparison. auto: what suits the loss and the data, and sgd where "
+        "an option of it is given",
         family="linear",
         choices=always(AUTO, *SOLVERS),
     )
@@ -424,7 +427,12 @@ class Config:
     @property
     def makes_passes(self) -> bool:
         """Whether the solver of a linear model works on all of the data at a time."""
-        return self.is_newton or self.is_coordinate
+        return self.is_newton or self.is_coordinate or self.is_descent
+
+    @property
+    def is_descent(self) -> bool:
+        """Whether a linear model is learned by batch gradient descent or L-BFGS."""
+        return self.family == "linear" and self.choice[0] in (GD, LBFGS)
 
     @property
     def is_perceptron(self) -> bool:

@@ -555,10 +555,9 @@ class Run:
         return found | {"evaluation": time.monotonic() - began, "weights": taken}
 
     def _tell_if_missed(self, reason: str | None, objective: float) -> None:
-        target = self.config.target
-        if reason == "converged" and target is not None:
+        if reason == "unreachable":
             self._note(
-                f"the target {target:g} is below the optimum, as is proved: the objective is "
+                f"the target {self.config.target:g} is below the optimum, as is proved: the objective is "
                 f"{objective:g}. Give a larger target"
             )
 

@@ -64,6 +64,7 @@ def _container_memory_in_use() -> int:
     return 0
 
 
+@cache
 def _cgroup_folders(cgroups: Path, own: Path) -> list[Path]:
     """This process's folder of cgroups and those above it."""
     for word in _words(own):

@@ -46,9 +46,14 @@ class Pace:
 
     def is_due(self, wanted: float) -> bool:
         """Whether to look, where a gap of `wanted` ends the training; 0: none does."""
+        expected = self._ratio * self._excess
+        if wanted > 0.0 and self.work <= 1.0 and not self.smooth:
+            return False  # the first pass leaves a gap of a tenth at least
+        if self._seen == 0 and expected <= wanted:
+            return True
         if self.work < MORE * self._looked_at and self.work > FIRST:
             return False
-        if self._ratio * self._excess <= HOPE * wanted:
+        if expected <= HOPE * wanted:
             return True
         if wanted == 0.0 and self.work <= FIRST:
             return True

@@ -24,6 +24,7 @@ from hogwild.threads import in_shares
 PAGE = 1024  # 4-byte numbers, in the smallest pages of memory
 MOST_COLUMNS = 2**32
 MOST_ROWS = 2**32
+LOOKED_AT = 4096  # values, to see of what size they are
 
 Labels = tuple[Any, ...]
 CSR = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDArray[np.float32]]
@@ -242,13 +243,17 @@ class Rows:
         rows.__dict__.update(changed)
         return rows
 
-    def first_values(self, most: int) -> npt.NDArray[np.float32]:
-        """The first `most` values, or all if there are fewer."""
-        if not self.is_part:
-            return self.values[:most]
-        before = np.cumsum(self.ends - self.begins)
-        count = int(np.searchsorted(before, most)) + 1
-        return self.gather(np.arange(min(count, len(self)), dtype=np.uint64))[2][:most]
+    def some_values(self, most: int = LOOKED_AT) -> npt.NDArray[np.float32]:
+        """Values at `most` random places, the same ones each time; all if there are fewer."""
+        if self.nonzeros <= most:
+            every = np.arange(len(self), dtype=np.uint64)
+            return self.gather(every)[2] if self.is_part else self.values
+        places = np.random.default_rng(0).integers(0, self.nonzeros, most)
+        if self.is_part:
+            ends = np.cumsum((self.ends - self.begins).astype(np.int64))
+            rows = np.searchsorted(ends, places, side="right")
+            places += self.ends[rows].astype(np.int64) - ends[rows]
+        return self.values[places]
 
     def take(self, chosen: npt.NDArray[Any]) -> "Rows":
         """A copy of the rows with these numbers, in this order."""

@@ -30,15 +30,9 @@ def _leave_as_it_is(loop: ir.Block) -> None:
     loop.terminator.set_metadata("llvm.loop", name)
 
 
-def _meaning(columns: Any, values: Any, begin: Any, end: Any, weights: Any) -> tuple[Any, ...]:
-    row, taken = values[begin:end], columns[begin:end]
-    return tuple(np.float32(row @ some[taken]) for some in weights)
-
-
-@operation(_meaning)
-def dots(typing_context, columns, values, begin, end, weights):  # type: ignore[no-untyped-def]
-    """The sums of values[k] * weights[columns[k]] over `begin` <= k < `end`, for some weights."""
-    found = types.UniTuple(types.float32, len(weights))
+def _products(columns: Any, values: Any, weights: Any, squares: bool) -> Any:
+    """numba's signature and code of some inner products, and of the squared length after them."""
+    found = types.UniTuple(types.float32, len(weights) + squares)
 
     def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         def data(kind, array):  # type: ignore[no-untyped-def]
@@ -49,16 +43,16 @@ def dots(typing_context, columns, values, begin, end, weights):  # type: ignore[
         each = cgutils.unpack_tuple(builder, arguments[4])
         weights = [data(*known) for known in zip(signature.args[4], each, strict=True)]
         zeros = ir.Constant(FOUR, [0.0] * 4)
-        sums = [cgutils.alloca_once_value(builder, zeros) for _ in weights]
-        totals = [cgutils.alloca_once_value(builder, FLOAT(0.0)) for _ in weights]
+        sums = [cgutils.alloca_once_value(builder, zeros) for _ in found]
+        totals = [cgutils.alloca_once_value(builder, FLOAT(0.0)) for _ in found]
 
         def add(places, some):  # type: ignore[no-untyped-def]
             taken = [builder.load(builder.gep(columns, [place])) for place in places]
             taken = [builder.zext(column, PLACE) for column in taken]
-            for array, so_far in zip(weights, sums, strict=True):
-                vector = zeros
-                for lane, column in enumerate(taken):
-                    weight = builder.load(builder.gep(array, [column]))
+            for n, so_far in enumerate(sums):
+                vector = some if n == len(weights) else zeros
+                for lane, column in enumerate(taken if n < len(weights) else ()):
+                    weight = builder.load(builder.gep(weights[n], [column]))
                     vector = builder.insert_element(vector, weight, LANE(lane))
                 product = builder.fmul(vector, some, flags=FUSED)
                 builder.store(builder.fadd(builder.load(so_far), product, flags=FUSED), so_far)
@@ -92,3 +86,22 @@ def dots(typing_context, columns, values, begin, end, weights):  # type: ignore[
         return context.make_tuple(builder, found, made)
 
     return found(columns, values, types.uintp, types.uintp, weights), emit
+
+
+def _meaning(columns: Any, values: Any, begin: Any, end: Any, weights: Any) -> tuple[Any, ...]:
+    row, taken = values[begin:end], columns[begin:end]
+    return tuple(np.float32(row @ some[taken]) for some in weights)
+
+
+@operation(_meaning)
+def dots(typing_context, columns, values, begin, end, weights):  # type: ignore[no-untyped-def]
+    """The sums of values[k] * weights[columns[k]] over `begin` <= k < `end`, for some weights."""
+    return _products(columns, values, weights, squares=False)
+
+
+@operation(
+    lambda *given: (*_meaning(*given), np.float32(np.sum(given[1][slice(*given[2:4])] ** 2)))
+)
+def dots_and_square(typing_context, columns, values, begin, end, weights):  # type: ignore[no-untyped-def]
+    """The same sums, and after them the sum of the squared values."""
+    return _products(columns, values, weights, squares=True)

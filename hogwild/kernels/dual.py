@@ -109,15 +109,17 @@ def standing(weighted: bool) -> Kernel:
     target_and_weight = target_of(weighted)
 
     def found(rows, span, state):
-        balance, largest, active = 0.0, np.float32(0.0), 0.0
+        balance, largest, active = 0.0, np.float32(0.0), U(0)
         for row in range(span.begin, span.end):
             place = U(STATE) * row
             _, weight = target_and_weight(rows, row)
             balance += weight * np.float64(state[place + A])
             here = state[place + Q] >= np.float32(0.0)
-            active += np.float64(here)
-            largest = max(largest, state[place + PULL] if here else np.float32(0.0))
-        return balance, np.float64(largest), active
+            active += U(here)
+            pull = state[place + PULL] if here else np.float32(0.0)
+            if pull > largest:
+                largest = pull
+        return balance, np.float64(largest), np.float64(active)
 
     signature = types.UniTuple(FLOAT, 3)(ROWS, SPAN, READ)
     return Kernel(found, signature, name="standing" + "-weighted" * weighted)
@@ -231,9 +233,8 @@ def arrange(order, first, seed, state):
     size, active = U(order.size), U(0)
     for i in range(U(0), size):
         row = order[i]
-        if state[U(STATE) * U(row) + Q] >= np.float32(0.0):
-            order[active] = row
-            active += U(1)
+        order[active] = row  # without a branch, which would be mispredicted
+        active += U(state[U(STATE) * U(row) + Q] >= np.float32(0.0))
     if active == U(0):
         shuffle_rows(order, first, seed)
         return

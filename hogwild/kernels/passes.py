@@ -58,9 +58,14 @@ def spread(rows, span, slopes, seconds, out):
         add_row(rows, row, slopes[row], seconds[row], out)
 
 
+@inline
+def _straight(score, target, parameter):
+    return 0.0
+
+
 def derivatives_of(loss: str) -> tuple[Any, Any, Any]:
-    """The value, the slope and the second derivative of a loss."""
-    return (*LOSSES[loss].of_heads, LOSSES[loss].second)
+    """The value, the slope and the second derivative of a loss; 0 where the slope jumps."""
+    return (*LOSSES[loss].of_heads, LOSSES[loss].second or _straight)
 
 
 @cache
@@ -94,6 +99,32 @@ def gradient(loss: str, weighted: bool) -> Kernel:
     return Kernel(add, signature, name=f"gradient-{loss}{'-weighted' * weighted}")
 
 
+@cache
+def slopes(loss: str, weighted: bool) -> Kernel:
+    """The kernel (rows, span, scores, bias, parameter, out) -> sums over rows.
+
+    Of the losses, of slope * score and of the slopes, all times the rows' weights. It writes the
+    slopes, times the weights.
+    """
+    value, slope_of, _ = derivatives_of(loss)
+    target_and_weight = target_of(weighted)
+
+    def write(rows, span, scores, bias, parameter, out):
+        losses, products, total = 0.0, 0.0, 0.0
+        for row in range(span.begin, span.end):
+            target, weight = target_and_weight(rows, row)
+            score = scores[row] + bias
+            slope = weight * slope_of(score, target, parameter)
+            out[row] = slope
+            losses += weight * value(score, target, parameter)
+            products += slope * score
+            total += slope
+        return losses, products, total
+
+    signature = types.UniTuple(FLOAT, 3)(ROWS, SPAN, READ, FLOAT, FLOAT, DOUBLES)
+    return Kernel(write, signature, name=f"slopes-{loss}{'-weighted' * weighted}")
+
+
 @kernel(types.void(ROWS, SPAN, READ, READ, DOUBLES, DOUBLES))
 def hessian_product(rows, span, vector, seconds, dots, out):
     """Adds the sum of second * <row, vector> * row to `out`, and writes the products of rows."""
@@ -108,15 +139,22 @@ def hessian_product(rows, span, vector, seconds, dots, out):
 
 @kernel(types.void(ROWS, SPAN, READ, DOUBLES))
 def add_products(rows, span, seconds, out):
-    """Adds second * x * x' to the matrix `out`, for each two values of a row, in their order."""
+    """Adds half of second * z z' for rows z, whose last value, the intercept's, is 1.
+
+    The half, with what is mirrored, is the whole.
+    """
     columns = U(np.sqrt(np.float64(out.size)) + 0.5)
+    last = columns - U(1)
     for row in range(span.begin, span.end):
-        end = U(rows.ends[row])
+        end, second = U(rows.ends[row]), seconds[row]
         for k in range(U(rows.begins[row]), end):
             first = columns * U(rows.columns[k])
-            factor = seconds[row] * np.float64(rows.values[k])
+            factor = second * np.float64(rows.values[k])
+            out[first + U(rows.columns[k])] += 0.5 * factor * np.float64(rows.values[k])
             for other in range(k + U(1), end):
                 out[first + U(rows.columns[other])] += factor * np.float64(rows.values[other])
+            out[first + last] += factor
+        out[columns * last + last] += 0.5 * second
 
 
 @cache

@@ -4,7 +4,7 @@ import numpy as np
 from numba.types import float32, uint32, uint64, uintp, void
 
 from hogwild.kernels.compile import inline, kernel
-from hogwild.kernels.dot import dots
+from hogwild.kernels.dot import dots, dots_and_square
 from hogwild.kernels.primitives import (
     LINE,
     U,
@@ -32,6 +32,13 @@ def dots_with(rows, row, weights):
 def dot_with(rows, row, weights):
     """The inner product of a row and some weights."""
     return dots_with(rows, row, (weights,))[0]
+
+
+@inline
+def dot_and_square_with(rows, row, weights):
+    """The inner product of a row and some weights, and the row's squared length."""
+    begin, end = U(rows.begins[row]), U(rows.ends[row])
+    return dots_and_square(rows.columns, rows.values, begin, end, (weights,))
 
 
 @inline

@@ -12,20 +12,25 @@ from hogwild.loops.strategies import AUTO
 
 if TYPE_CHECKING:
     from hogwild.config import Config
+    from hogwild.learn.heads import Heads
 
 Choice = tuple[str, str]  # a solver, and why
 
-SOLVERS = ("sgd", "dual", "newton", "cg", "closed", "coordinate")  # besides AUTO
-SGD, DUAL, NEWTON, CG, CLOSED, COORDINATE = SOLVERS
+# Besides AUTO
+SOLVERS = ("sgd", "dual", "newton", "cg", "closed", "coordinate", "gd", "lbfgs")
+SGD, DUAL, NEWTON, CG, CLOSED, COORDINATE, GD, LBFGS = SOLVERS
 METHODS = {  # of the solvers with a proof
     DUAL: "dual coordinate ascent",
     NEWTON: "Newton's method",
     CG: "conjugate gradients",
     CLOSED: "normal equations",
     COORDINATE: "coordinate descent on columns",
+    GD: "batch gradient descent",
+    LBFGS: "L-BFGS",
 }
 AS_ASKED = "as asked"
 OF_DESCENT = ("schedule", "eta0", "beta", "batch")  # options
+MOST_SCORES = 100_000_000  # of all rows, for newton with softmax: 28 bytes each
 FEW_COLUMNS = 2_000
 DENSE = 0.05  # share of the values that are not 0
 MOST_OPERATIONS = 100.0  # of normal equations, for each non-zero
@@ -55,19 +60,22 @@ def by_options(config: "Config") -> Choice:
         return SGD, "without a penalty nothing could be proved"
     if loss in DUALS:
         return DUAL, "it needs no learning rate, and proves how near the optimum it is"
-    if loss in LOSSES and LOSSES[loss].second is not None:
+    if loss in LOSSES and LOSSES[loss].is_smooth:
         return NEWTON, "the loss has a second derivative: no learning rate, and a proof"
     return SGD, f"no other solver has the loss {loss}"
 
 
-def by_data(config: "Config", rows: Rows, several: bool, judged: bool) -> Choice:
-    """The same, for these rows; `several` classes or labels, `judged` by rows that end it early."""
+def by_data(config: "Config", rows: Rows, heads: "Heads", judged: bool) -> Choice:
+    """The same, for rows and the scores that they have; `judged` by rows that end it early."""
     solver, why = config.choice
     if config.solver != AUTO or solver == SGD:
         return solver, why
-    if judged or several:
-        open_to_sgd = "rows to judge by end it early" if judged else "there are several classes"
-        return SGD, open_to_sgd
+    if judged:
+        return SGD, "rows to judge by end it early"
+    if heads.coupled and heads.count * len(rows) > MOST_SCORES:
+        return SGD, "scores of all classes and rows would take much memory"
+    if heads.several and not heads.coupled:
+        return SGD, "there are several classes"
     if solver != DUAL:
         return solver, why
     size = len(rows)
@@ -99,7 +107,7 @@ def is_unscaled(rows: Rows) -> bool:
 
 def sizes(rows: Rows) -> tuple[float, float]:
     """The mean squared length of a row, about; and the mean square of values over a typical one."""
-    some = rows.first_values(1 << 16).astype(np.float64)
+    some = rows.some_values().astype(np.float64)
     if not some.any():
         return 0.0, 1.0
     square = float(np.mean(some**2))

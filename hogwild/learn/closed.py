@@ -44,13 +44,9 @@ class ClosedProof(NewtonProof):
 
     def _direction(self, passed: Passed) -> Solution:
         """Solves H d = -gradient."""
-        slope = self._slope
-        assert slope is not None
-        hessian = self._passes.hessian(slope.diagonal)
+        hessian = self._passes.hessian()
         hessian[np.diag_indices(self._columns)] += self._l2
-        if self._has_border:
-            hessian -= np.outer(slope.border, slope.border / slope.second)
-        right = -(self._l2 * self._weights + slope.gradient)
+        right = self._downhill
         direction = _solved(hessian, right)
         passed()
         changes = self._passes.scores(direction)

@@ -35,7 +35,7 @@ LOOKED_AT, VALUES = 256, 64  # rows, about, and values of each that tell how lon
 # same for an l2 of 1, if that is less. With more, rows clash, above all those of several workers
 # (RCV1's shape, l2 1e-6, two workers: 149 passes, not 24); with less, the multiplier takes long
 INTERCEPT, BY_PENALTY = 0.1, 1000.0
-RESTART = 1.6  # times the work at which a mean of the weights began, after which the next begins
+RESTART = 1.3  # times the work at which a mean of the weights began, after which the next begins
 CLAIM = 1.5  # times the gap that is wanted: from there on weights are made anew for the proof
 TOWARDS = 0.25  # share of the way from the bound to a target: a gap that may reach it
 DRIFT = 1e-5  # share of the objective: how wrong a proof may be for weights that have drifted
@@ -121,19 +121,19 @@ class DualProof(Proof):
         self._before: tuple[float, float] | None = None
         self._excess = math.inf
         self._sums: Doubles = np.zeros(3)
-        self._mean_from, self._mean_of = 0.0, 0
+        self._mean_from, self._mean_of, self._older_of = 0.0, 0, 0
         self._rebuilt_at = 0.0
 
     # What is shared
 
     def shared(self) -> Wanted:
-        """The best weights so far, and where the loss has kinks a mean of weights."""
-        names = ["best", *["mean"] * self._means]
+        """The best weights so far, and where the loss has kinks means of the last passes."""
+        names = ["best", *["mean", "older"] * self._means]
         return dict.fromkeys(names, (self._columns + 1, np.float32))
 
     def kernels(self, alone: bool) -> list[Kernel]:
         """All that will be called."""
-        return self._objectives.kernels(1 + self._means)
+        return self._objectives.kernels([1, 2] if self._means else [1])
 
     def finish(
         self, shared: Arrays, reading: Any, snapshots: tuple[int, int] | None, part: int, parts: int
@@ -261,23 +261,44 @@ class DualProof(Proof):
     def prove(self, shared: Arrays) -> Doubles:
         """Compares the best weights with the dual variables; sums over the rows for the former."""
         stored, state = shared["stored"], shared["row_state"]
-        given = [stored, *([shared["mean"]] if self._means else [])]
-        scores = self._objectives.scores([one[:-1] for one in given])
+        given, scores = self._candidates(shared)
         squares = [float(squared_norm(one[:-1])) for one in given]
-        points = [self._point(scores[k], squares[k], one[-1]) for k, one in enumerate(given)]
-        which = min(range(len(given)), key=lambda k: points[k].objective)
-        if points[which].objective < self._objective:
-            self._take(shared["best"], given[which], points[which])
-            self._sums = self._objectives.measured(scores[which], points[which])
+        which = 0
+        if len(given) > 1:
+            plain = zip(scores, squares, (float(one[-1]) for one in given), strict=True)
+            which = int(np.argmin([self._objectives.best(*one, False).objective for one in plain]))
+        point = self._point(scores[which], squares[which], given[which][-1])
+        if point.objective < self._objective:
+            self._take(shared["best"], given[which], point)
+            self._sums = self._objectives.measured(scores[which], point)
         if DUALS[self._config.loss_name].lean and self._objectives.review(
             scores[0], float(stored[-1]), state
         ):
             self._limit = max(self._limit, self._objectives.standing(state)[1])
         self._raise_bound(stored, state, squares[0])
         self._pace.looked(self._objective - self.bound)
-        if self._pace.work >= RESTART * self._mean_from:
+        if self._means and self._pace.work >= RESTART * self._mean_from:
+            if self._mean_of:
+                shared["older"][:] = shared["mean"]
+                self._older_of, self._older_scores = self._mean_of, scores[min(1, len(given) - 1)]
             self._mean_from, self._mean_of = self._pace.work, 0
         return self._sums
+
+    def _candidates(self, shared: Arrays) -> tuple[list[Any], list[npt.NDArray[np.float32]]]:
+        """Weights that may be the best, and their scores: what is stored, and means of passes.
+
+        Of those since the mean began anew, and since it did so before: which is better varies.
+        """
+        # The mean of one pass is what is stored
+        given = [shared["stored"], *([shared["mean"]] if self._mean_of > 1 else [])]
+        scores = list(self._objectives.scores([one[:-1] for one in given]))
+        if self._mean_of and self._older_of:
+            share = np.float32(self._older_of / (self._older_of + self._mean_of))
+            pairs = (shared["mean"], shared["older"]), (scores[-1], self._older_scores)
+            both, its_scores = (one + share * (other - one) for one, other in pairs)
+            given.append(both)
+            scores.append(its_scores)
+        return given, scores
 
     def _point(self, scores: npt.NDArray[np.float32], square: float, bias: Any) -> Point:
         found = self._objectives.best(scores, square, float(bias), self._means)

@@ -25,7 +25,7 @@ Bounds = Callable[[float, float], tuple[float, float]]
 # Bounds that single precision does not hold exactly are moved inwards by this share
 INWARDS = 1.0 - 2.0**-22
 # A step on a logistic margin that is at most this long needs one round of Newton's method
-SHORT = 0.1
+SHORT = 0.8
 NEAR = 0.02  # two rounds of Newton's method whose margins are this close end the search
 ROUNDS = 50
 TINY = 1e-30

@@ -136,6 +136,11 @@ def heads_of(loss: str, kind: str, count: int) -> Heads:
 
 def zeros_on_a_line(size: int) -> Weights:
     """Zeros that begin on a cache line, as kernels for several heads take them."""
-    room = np.zeros(size + LINE, np.float32)
-    first = -(room.ctypes.data // 4) % LINE
+    return room_on_a_line(size, np.float32)
+
+
+def room_on_a_line(size: int, kind: Any) -> npt.NDArray[Any]:
+    """Zeros of any type that begin on a cache line."""
+    room = np.zeros(size + LINE, kind)
+    first = -(room.ctypes.data // room.itemsize) % LINE
     return room[first : first + size]

@@ -26,6 +26,7 @@ import numpy as np
 
 from hogwild.kernels import passes as kernels
 from hogwild.kernels.compile import Kernel
+from hogwild.learn.cholesky import factored, products_worth
 from hogwild.learn.conjugate import Progress, conjugate_gradients
 from hogwild.learn.newton import RESIDUAL, Newton, NewtonProof
 from hogwild.learn.problem import Doubles, Passed
@@ -37,12 +38,11 @@ SLACK = 100.0
 NEARLY = 0.99  # of the way to where a variable would become 0
 CENTERING = 3  # the power of the share of the products that a step to 0 would leave
 # The matrix is made and factored where that takes as long as so many products with it
-MOST_COLUMNS, PRODUCTS = 2_000, 1000.0
+MOST_COLUMNS, PRODUCTS = 2_000, 250.0
 # Else conjugate gradients leave this share of the squared residual, and of the products what would
 # be added to the gap; or end after so many of them
 ENOUGH, LEAST, MOST_PRODUCTS = 1e-6, 0.01, 500
 PATIENCE = 20  # steps without progress
-ROUNDING = 1e-14  # that is added to the diagonal, so that the matrix has a factor
 PROGRESS = 0.9  # share of the gap before: one that is larger is no progress
 
 # right -> the changes of weights and intercept, and of scores
@@ -76,9 +76,8 @@ class InteriorProof(NewtonProof):
 
     @property
     def _is_factored(self) -> bool:
-        nonzeros = self._passes.nonzeros
-        operations = nonzeros**2 / self._rows + float(self._columns) ** 3
-        return self._columns <= MOST_COLUMNS and operations <= PRODUCTS * nonzeros
+        size = self._passes.nonzeros, self._rows, self._columns
+        return self._columns <= MOST_COLUMNS and products_worth(*size) <= PRODUCTS
 
     def _reset(self) -> None:
         super()._reset()
@@ -197,22 +196,16 @@ class InteriorProof(NewtonProof):
 
     def _factored(self, passed: Passed) -> Solve:
         """Solves with the matrix."""
-        from scipy.linalg import cho_factor, cho_solve
-
-        edge = np.append(self._edge, self._corner)
-        matrix = np.zeros((len(edge), len(edge)))
-        matrix[:-1, :-1] = self._passes.hessian(self._diagonal)
+        matrix = self._passes.bordered()
         matrix[np.diag_indices(self._columns)] += self._l2
-        matrix[-1], matrix[:, -1] = edge, edge
+        if not self._intercept:
+            matrix[-1] = matrix[:, -1] = 0.0
+            matrix[-1, -1] = 1.0
         passed()
-        scale = 1.0 / np.sqrt(np.diag(matrix))
-        matrix *= scale[:, None]
-        matrix *= scale
-        matrix[np.diag_indices(len(edge))] += ROUNDING
-        factor = cho_factor(matrix, overwrite_a=True)
+        solution = factored(matrix)
 
         def solve(right: Doubles) -> tuple[Doubles, Doubles]:
-            found = scale * cho_solve(factor, scale * right)
+            found = solution(right)
             passed()
             return found, self._passes.scores(found[:-1]) + found[-1]
 

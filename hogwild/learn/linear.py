@@ -25,9 +25,20 @@ from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
 from hogwild.kernels.views import Clock, Fetching, Span, Stored, Task, task_of, view
 from hogwild.learn import column_sizes, fetching, progress
-from hogwild.learn.choosing import CG, CLOSED, COORDINATE, DUAL, NEWTON, by_data, is_unscaled
+from hogwild.learn.choosing import (
+    CG,
+    CLOSED,
+    COORDINATE,
+    DUAL,
+    GD,
+    LBFGS,
+    NEWTON,
+    by_data,
+    is_unscaled,
+)
 from hogwild.learn.closed import Closed, operations
 from hogwild.learn.coordinate import CoordinateDescent
+from hogwild.learn.descent import GradientDescent, Lbfgs
 from hogwild.learn.dual import DualAscent
 from hogwild.learn.ftrl import Ftrl, schedule_of
 from hogwild.learn.heads import heads_of, zeros_on_a_line
@@ -82,6 +93,8 @@ SOLVERS: dict[str, type[Solver]] = {
     CG: Newton,
     CLOSED: Closed,
     COORDINATE: CoordinateDescent,
+    GD: GradientDescent,
+    LBFGS: Lbfgs,
     ADAPTIVE: Ftrl,
     NORMALIZED: Ftrl,
 }
@@ -188,7 +201,7 @@ class LinearProblem(RowProblem):
 
     def _settled(self, config: Config, rows: Rows, judged: bool) -> Config:
         """The options, with the solver that is best for the rows."""
-        self._choice = by_data(config, rows, self.heads.several, judged)
+        self._choice = by_data(config, rows, self.heads, judged)
         solver = self._choice[0]
         return config if solver == config.choice[0] else replace(config, solver=solver)
 
@@ -203,7 +216,8 @@ class LinearProblem(RowProblem):
 
     def _refuse_heads(self) -> None:
         """Refuses several heads where a solver knows one."""
-        able = not self._solver.step.width and not self.config.makes_passes
+        able = not self._solver.step.width
+        able &= self.heads.coupled or not self.config.makes_passes
         if able or not self.heads.several:
             return
         options = {"l1": self.config.zeroes, "solver": self.config.proves, "schedule": True}
@@ -275,6 +289,14 @@ class LinearProblem(RowProblem):
                 f"{self.name}: the solver {self.config.solver} copies the data into "
                 f"{copied / 1e9:,.2f} GB, and {available / 1e9:,.2f} GB of memory are available. "
                 "Take the solver sgd"
+            )
+        scratch = self._outcome.scratch
+        if scratch + 2 * shared > available:
+            raise DataError(
+                f"{self.name}: with {self.heads.count:,} classes the solver {self.config.solver} "
+                f"needs {(scratch + 2 * shared) / 1e9:,.2f} GB for scores of {self.units:,} rows "
+                f"and weights of {self.columns:,} columns, and {available / 1e9:,.2f} GB of memory "
+                "are available. Take the solver sgd, or fewer columns"
             )
         needed = 2 * shared + own  # what is kept and returned takes as much again
         if self.heads.width > 1 and needed > available:
@@ -613,7 +635,7 @@ def _lines(rows: Rows) -> int:
     """Cache lines that are to be fetched of each row, whatever its length."""
     places = np.random.default_rng(0).integers(0, len(rows), LENGTHS)
     lengths = (rows.ends[places] - rows.begins[places]).astype(np.int64)
-    return min(MOST_LINES, 1 + int(np.quantile(lengths, MOST_ROWS)) // int(LINE))
+    return min(MOST_LINES, 1 + int(np.sort(lengths)[int(MOST_ROWS * LENGTHS)]) // int(LINE))
 
 
 def _intercept_share(rows: Rows) -> float:
@@ -624,5 +646,5 @@ def _intercept_share(rows: Rows) -> float:
     """
     if not rows.nonzeros:
         return 1.0
-    typical = float(np.median(np.abs(rows.first_values(1 << 16))))
+    typical = float(np.median(np.abs(rows.some_values())))
     return max(1e-6, min(typical, typical**2 * rows.nonzeros / len(rows)))

@@ -83,6 +83,11 @@ class Loss:
                 inline(function)
 
     @property
+    def is_smooth(self) -> bool:
+        """Whether its slope does not jump, so that Newton's method and L-BFGS take it."""
+        return self.second is not None or self.kinds == (CLASSES,)
+
+    @property
     def of_heads(self) -> tuple[Scalar, Scalar]:
         """Value and slope for rows with several scores."""
         return self.for_many or (self.value, self.slope)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 KINKED = ("hinge",)  # losses that newton takes although their slopes jump
 ON_COLUMNS = "squared", "squared_hinge", "logistic"  # losses of the solver coordinate
+SMOOTH = ", ".join(name for name, loss in LOSSES.items() if loss.is_smooth)
 Test = Callable[["Config"], bool]
 
 
@@ -62,7 +63,7 @@ def _newton(met: Test) -> Test:
 
 def _has_second(config: "Config") -> bool:
     """Whether the loss has a second derivative, or one that is like it has."""
-    has = LOSSES[config.loss_name].second is not None
+    has = LOSSES[config.loss_name].is_smooth
     return has or (config.loss_name in KINKED and (config.l2 or 0) > 0)
 
 
@@ -97,9 +98,20 @@ NEEDS = (
         "solver",
         _given("solver"),
         _newton(_has_second),
-        "a loss with a second derivative to be newton: "
-        f"{', '.join(name for name, loss in LOSSES.items() if loss.second)}; or an l2 above 0 and "
-        f"the loss {' or '.join(KINKED)}",
+        f"a loss with a second derivative to be newton: {SMOOTH}; or an l2 above 0 and the loss "
+        f"{' or '.join(KINKED)}",
+    ),
+    Need(
+        "solver",
+        _given("solver"),
+        lambda config: config.solver != "lbfgs" or LOSSES[config.loss_name].is_smooth,
+        f"a loss with a derivative to be lbfgs: {SMOOTH}",
+    ),
+    Need(
+        "solver",
+        _given("solver"),
+        lambda config: config.solver != "gd" or config.loss_name != "perceptron",
+        "a loss that is not least at zero weights to be gd: another than perceptron",
     ),
     Need(
         "solver",
@@ -136,7 +148,8 @@ NEEDS = (
         "strategy",
         _given("strategy"),
         lambda config: not config.makes_passes or config.strategy == AUTO,
-        "to be auto with the solvers newton, cg, closed and coordinate, which make whole passes",
+        "to be auto with the solvers newton, cg, closed, coordinate, gd and lbfgs, which make "
+        "whole passes",
     ),
     *(
         Need(

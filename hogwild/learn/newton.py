@@ -1,36 +1,43 @@
 """The solvers `newton` and `cg`: Newton's method on whole passes, with a proved gap.
 
 For losses with a second derivative. An epoch finds a direction by conjugate gradients, on products
-with the Hessian, which is never formed; and then how far to go, on the scores alone. There is no
-learning rate, and columns may be of very different sizes. The Hessian of the squared loss does not
-change: a single step is the textbooks' method of conjugate gradients, which `cg` names.
+with the Hessian, which is not formed unless columns are few: then it is factored. And then how far
+to go, on the scores alone. There is no learning rate, and columns may be of very different sizes.
+The Hessian of the squared loss does not change: a single step is the textbooks' method of conjugate
+gradients, which `cg` names. Softmax has one score for each class (`learn/class_passes.py`).
 
-The intercept is not penalized. It is always where its derivative is 0, and the Hessian by the
-weights is that of the objective with the best intercept for them:
-
-    H = l2 I + X'D X / n - c c' / d,   c = X'D 1 / n,   d = 1'D 1 / n
+The intercept is not penalized. It is always the best one for the weights, and so is that of the
+Hessian (`learn/passes.py`).
 
 After Lin, Weng and Keerthi, "Trust region Newton method for large-scale logistic regression", 2008.
 """
 
 import math
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
-from hogwild.kernels.passes import advance, inner, turn
+from hogwild.kernels.passes import add_products, advance, inner, turn
+from hogwild.learn.cholesky import factored, products_worth
+from hogwild.learn.class_passes import ClassPasses, ClassSlope
 from hogwild.learn.conjugate import Progress, Solution, conjugate_gradients
+from hogwild.learn.first_epochs import FirstEpochs
 from hogwild.learn.heads import Heads
 from hogwild.learn.iterated import Iterated, IteratedSolver
-from hogwild.learn.passes import Passes, Slope
+from hogwild.learn.passes import ROUNDING, TRIES, Bias, Passes, Slope
 from hogwild.learn.problem import Doubles, Passed
 from hogwild.learn.proof import NOTHING
 from hogwild.learn.sets import Set
 from hogwild.parallel.memory import Arrays
 
+FEW_COLUMNS = 2_000  # with more, softmax begins with epochs of descent
 ENOUGH = 0.04  # share of the squared residual that conjugate gradients leave, in M^-1
 MOST_PRODUCTS = 60
+# The Hessian is made and factored where that takes as long as so many products with it
+MOST_COLUMNS, PRODUCTS = 2_000, 20.0
 # Of the squared loss, whose step need not be repeated
 EXACT, MOST_PRODUCTS_EXACT = 1e-20, 10_000
 # Where a gap within so many times the wanted one is ahead, conjugate gradients go on to the end
@@ -39,9 +46,7 @@ NEAR, SURE = 30.0, 0.5
 LATELY, SLOW = 10, 0.01
 # Of a step that is tried: what the objective must gain, and how much of its slope may be left
 GAIN, LEFT = 1e-4, 0.1
-TRIES = 60
 SHORTEST, LONGEST = 0.1, 0.9  # of the way between a step that is too short and one too long
-ROUNDING = 1e-14  # share of the objective: less than that is no progress
 PATIENCE = 2  # steps of no use: the second is found by as many products as may be of use
 PROGRESS = 0.9  # share of the gap before: one that is larger is no progress
 RESIDUAL = 2.0  # times the intercept: how much larger that of the optimum may be
@@ -51,23 +56,40 @@ class Newton(IteratedSolver):
     """Newton's method: what it needs of the rows it gets by whole passes."""
 
     def outcome(self, columns: int, nonzeros: float) -> "NewtonProof":
-        return NewtonProof(self._config, self._heads, self._data, columns)
+        proof = NewtonProof(self._config, self._heads, self._data, columns)
+        if self._heads.coupled and columns > FEW_COLUMNS:
+            given = self._config, self._heads, self._data, self.intercept_share
+            proof.first = FirstEpochs(*given)
+        return proof
 
 
 class NewtonProof(Iterated):
-    """Weights in double precision, and a lower bound of the optimum from the slopes of the rows."""
+    """Weights in double precision, and a lower bound of the optimum from the slopes of the rows.
+
+    Attributes:
+        first: epochs of another method to begin with, if that is of use.
+    """
+
+    first: FirstEpochs | None = None
 
     def __init__(self, config: Config, heads: Heads, data: Set, columns: int) -> None:
         super().__init__(config)
         self._columns, self._rows = columns, len(data)
         self._l2, self._intercept = float(config.l2 or 0.0), config.intercept
+        self._count = heads.count if heads.coupled else 1  # scores of a row
         self._is_quadratic = config.loss_name == "squared"
-        self._passes = Passes(heads, data, columns, config.loss_value)
+        given = heads, data, columns
+        self._passes: Any
+        if heads.coupled:
+            self._passes = ClassPasses(*given, config.intercept)
+            self.scratch = self._passes.scratch
+        else:
+            self._passes = Passes(*given, config.loss_value, config.intercept)
         self._reset()
 
     def _reset(self) -> None:
         self._objective, self.bound = math.inf, -math.inf
-        self._slope: Slope | None = None
+        self._slope: Slope | ClassSlope | None = None
         self._gained = math.inf  # by the last step, as conjugate gradients expected it
         self._idle = 0  # steps in a row that were of no use
 
@@ -75,14 +97,22 @@ class NewtonProof(Iterated):
         self._passes.threads = threads
 
     def kernels(self, alone: bool) -> list[Kernel]:
-        return [*self._passes.kernels(), inner, advance, turn]
+        more = self.first.kernels if self.first else []
+        more += [add_products] if self._is_factored else []
+        return [*self._passes.kernels(), inner, advance, turn, *more]
+
+    @property
+    def _is_factored(self) -> bool:
+        if self._is_quadratic or self._l2 == 0.0 or self._count > 1:
+            return False
+        size = self._passes.nonzeros, self._rows, self._columns
+        return self._columns <= MOST_COLUMNS and products_worth(*size) <= PRODUCTS
 
     def begin(self, shared: Arrays, start: Arrays, at_zero: float) -> None:
         """Takes the weights to go on from."""
         self._reset()
         self._scale = at_zero if math.isfinite(at_zero) else 0.0
-        stored = shared["stored"].astype(np.float64)
-        self._weights, self._bias = stored[:-1], float(stored[-1])
+        self._weights, self._bias = self._passes.read(shared["stored"])
 
     def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
         super().restore(shared, learned, last)
@@ -97,7 +127,7 @@ class NewtonProof(Iterated):
         """
         goes_on = True
         if self._slope is None:
-            goes_on = self._look_first(passed)
+            goes_on = self._look_first(len(shared["stored"]), passed)
             self._store(shared)
         assert self._slope is not None
         loss = self._slope.loss
@@ -107,29 +137,42 @@ class NewtonProof(Iterated):
             passed()
         return loss
 
-    def _look_first(self, passed: Passed) -> bool:
-        self._scores = np.zeros(self._rows)
+    def _look_first(self, size: int, passed: Passed) -> bool:
+        self._scores = np.zeros(self._rows * self._count)
         if self._intercept:
             # Where targets are far from 0, a gap is not small because the intercept made it so
-            self._balance()
-            self._scale = min(self._scale, self._loss_at(self._scores, self._bias))
+            self._bias = self._passes.best_bias(self._scores, self._bias)
+            self._scale = min(self._scale, self._passes.loss(self._scores, self._bias))
         if self._weights.any():
             self._scores = self._passes.scores(self._weights)
             passed()
+        elif self.first:
+            self._begin_by(self.first.learn(size, passed))
         self._look()
         return passed()
 
+    def _begin_by(self, stored: npt.NDArray[np.float32]) -> None:
+        """Takes weights that another method came to, if they are better than zeros."""
+        if not np.isfinite(stored).all():
+            return
+        weights, bias = self._passes.read(stored)
+        scores = self._passes.scores(weights)
+        loss = self._loss_at(scores, bias)
+        if loss + 0.5 * self._l2 * float(inner(weights, weights)) < self._loss_at(
+            self._scores, self._bias
+        ):
+            self._weights, self._bias, self._scores = weights, bias, scores
+
     def _look(self) -> None:
         """Finds the best intercept, the slope there, and what they prove; one pass."""
-        if self._intercept:
-            self._balance()
+        self._bias = self._passes.best_bias(self._scores, self._bias)
         self._slope = self._passes.slope(self._scores, self._bias)
         self._objective = self._slope.loss + 0.5 * self._l2 * float(
             inner(self._weights, self._weights)
         )
         self._raise_bound(self._slope)
 
-    def _raise_bound(self, slope: Slope) -> None:
+    def _raise_bound(self, slope: Slope | ClassSlope) -> None:
         """Finds the dual objective at a_i = -slope_i, a lower bound of the optimum.
 
         Whatever the scores m_i are: a loss is the maximum over a of e(a) - a m, which -slope
@@ -143,30 +186,28 @@ class NewtonProof(Iterated):
         if self._l2 > 0.0:
             square = float(inner(slope.gradient, slope.gradient))
             found = slope.loss - slope.product - 0.5 * square / self._l2
-            found -= RESIDUAL * abs(self._bias * slope.slope) * self._intercept
+            found -= RESIDUAL * float(np.sum(np.abs(self._bias * slope.slope))) * self._intercept
             self.bound = max(self.bound, found)
 
     def _store(self, shared: Arrays) -> None:
-        shared["stored"][:-1] = self._weights
-        shared["stored"][-1] = self._bias
+        self._passes.write(shared["stored"], self._weights, self._bias)
 
     # The step
 
     def _direction(self, passed: Passed) -> Solution:
-        """Solves H d = -gradient as exactly as is of use."""
+        """Solves H d = -gradient, by factors of H or as exactly as is of use."""
+        return (self._is_factored and self._exact(passed)) or self._by_products(passed)
+
+    def _by_products(self, passed: Passed) -> Solution:
+        """Solves it by conjugate gradients."""
         slope, l2 = self._slope, self._l2
         assert slope is not None
-        border = slope.border / slope.second if self._has_border else np.zeros(self._columns)
-        diagonal = l2 + slope.diagonal - border * slope.border
-        # Of a column without curvature nothing is known; below 0 it is by rounding
-        floor = 1e-12 * (l2 + slope.diagonal)
-        diagonal = np.where(diagonal > floor, diagonal, np.where(floor > 0.0, floor, 1.0))
+        diagonal = l2 + self._passes.diagonal(slope)
+        diagonal[diagonal <= 0.0] = 1.0  # of a column without curvature nothing is known
         gains: list[float] = []
 
         def product(search: Doubles, dots: Doubles) -> Doubles:
-            image = self._passes.product(search, dots)
-            if self._has_border:
-                image -= slope.border * float(inner(border, search))
+            image: Doubles = self._passes.product(search, dots)
             image += l2 * search
             return image
 
@@ -174,13 +215,30 @@ class NewtonProof(Iterated):
             gains.append(now.last)
             return passed() and not self._is_enough(now, gains)
 
-        right = -(l2 * self._weights + slope.gradient)
-        return conjugate_gradients(product, right, diagonal, self._rows, goes_on)
+        return conjugate_gradients(product, self._downhill, diagonal, len(self._scores), goes_on)
+
+    def _exact(self, passed: Passed) -> Solution | None:
+        """Solves it by the factors of H, unless rounding leaves none."""
+        right = self._downhill
+        matrix = self._passes.hessian()
+        matrix[np.diag_indices(self._columns)] += self._l2
+        passed()
+        try:
+            direction = factored(matrix)(right)
+        except np.linalg.LinAlgError:
+            return None
+        found = Solution(
+            direction, self._passes.scores(direction), 0.5 * float(inner(direction, right))
+        )
+        passed()
+        return found
 
     @property
-    def _has_border(self) -> bool:
-        """Whether the intercept moves with the weights."""
-        return self._intercept and self._slope is not None and self._slope.second > 0.0
+    def _downhill(self) -> Doubles:
+        """Minus the gradient of the objective by the weights."""
+        assert self._slope is not None
+        found: Doubles = -(self._l2 * self._weights + self._slope.gradient)
+        return found
 
     def _is_enough(self, now: Progress, gains: list[float]) -> bool:
         """Whether conjugate gradients may end."""
@@ -207,11 +265,8 @@ class NewtonProof(Iterated):
 
     def _move(self, found: Solution) -> None:
         """Goes along the direction as far as the objective falls, and looks there."""
-        assert self._slope is not None
         before, gap = self._objective, self._objective - self.bound
-        turn = 0.0
-        if self._has_border:
-            turn = -float(inner(self._slope.border, found.direction)) / self._slope.second
+        turn = self._passes.turn(found.changes)
         step = self._length(found, turn)
         self._gained = found.gain
         self._weights += step * found.direction
@@ -223,7 +278,7 @@ class NewtonProof(Iterated):
         idle = stands and self._objective - self.bound > least
         self._idle = self._idle + 1 if idle else 0
 
-    def _length(self, found: Solution, turn: float) -> float:
+    def _length(self, found: Solution, turn: Bias) -> float:
         """How far to go: where the slope along the direction is small, and the objective lower.
 
         It needs no pass over the non-zeros. 0: nowhere is it lower.
@@ -255,49 +310,21 @@ class NewtonProof(Iterated):
             step = _between(short, short_slope, long, long_slope)
         return short
 
-    def _balance(self) -> None:
-        """Moves the intercept to where its derivative is 0, by Newton's method."""
-        low, high, wide = -math.inf, math.inf, 1.0
-        for _ in range(TRIES):
-            loss, first, second = self._passes.along(
-                self._scores, self._scores, 0.0, self._bias, 0.0, 1.0
-            )
-            if first == 0.0:
-                break
-            low, high = (low, self._bias) if first > 0.0 else (self._bias, high)
-            move = -first / second if second > 0.0 else math.inf
-            if abs(move) > wide and not self._is_quadratic:
-                move, wide = -math.copysign(wide, first), 2.0 * wide
-            after = self._bias + move
-            if after == self._bias:
-                break
-            if not low < after < high:
-                after = 0.5 * (low + high)
-            if after in (low, high):
-                break
-            self._bias = after
-            if abs(first * move) <= ROUNDING**2 * abs(loss):
-                break
-
     # The proof
 
     def prove(self, shared: Arrays) -> Doubles:
         """The sums for the weights; before a claim, for those in single precision."""
         scores, bias = self._scores, self._bias
         if self.reason is not None:
-            weights = shared["stored"].astype(np.float64)
-            scores, bias = self._passes.scores(weights[:-1]), float(weights[-1])
-            self._objective = self._objective_at(scores, weights)
+            weights, bias = self._passes.read(shared["stored"])
+            scores = self._passes.scores(weights)
+            loss = self._loss_at(scores, bias)
+            self._objective = loss + 0.5 * self._l2 * float(inner(weights, weights))
         loss = self._loss_at(scores, bias)
         return np.array([loss * self._rows, *self._passes.errors(scores, bias)])
 
-    def _objective_at(self, scores: Doubles, stored: Doubles) -> float:
-        return self._loss_at(scores, float(stored[-1])) + 0.5 * self._l2 * float(
-            inner(stored[:-1], stored[:-1])
-        )
-
-    def _loss_at(self, scores: Doubles, bias: float) -> float:
-        return self._passes.along(scores, scores, 0.0, bias, 0.0, 0.0)[0]
+    def _loss_at(self, scores: Doubles, bias: Bias) -> float:
+        return float(self._passes.loss(scores, bias))
 
     @property
     def _is_near(self) -> bool:

@@ -27,7 +27,7 @@ T = TypeVar("T")
 PART, MOST_PARTS = 32_768, 8  # rows of a part; parts do not depend on the number of threads
 FIRST_STEP = 0.1  # of a search for a scale or an intercept
 ROUNDS = 12
-FINEST = 1e-7
+FINER, FINEST = 0.2, 1e-7  # the next one, over this one, at least
 CLOSE = 1e-2  # share of the first step at which a search ends
 RESIDUAL = 2.0  # times the intercept: how much larger that of the optimum may be
 
@@ -54,10 +54,10 @@ class Objectives:
         self._loss, self._kind, self._weighted = loss, kind, data.weighted
         self._steps = dict.fromkeys(("scale", "bias"), FIRST_STEP)
 
-    def kernels(self, points: int) -> list[Kernel]:
+    def kernels(self, points: Sequence[int]) -> list[Kernel]:
         """What a training calls, where so many weights are compared."""
         loss, weighted = self._loss, self._weighted
-        always = [kernels.scorer(points), kernels.primal(loss, weighted)]
+        always = [*map(kernels.scorer, points), kernels.primal(loss, weighted)]
         always += [kernels.errors(self._kind, weighted), kernels.dual_value(loss, weighted)]
         if DUALS[loss].lean:
             always.append(kernels.reviewer(loss, weighted))
@@ -77,29 +77,37 @@ class Objectives:
     def best(self, scores: Weights, square: float, bias: float, scaled: bool) -> Point:
         """The best intercept for weights with these scores, and if wanted their best scale.
 
-        `square` is the squared length of the weights.
+        `square` is the squared length of the weights. A search ends near its zero: the best of all
+        points that were looked at is taken.
         """
-        scale = 1.0
+        points: list[Point] = []
+
+        def sums(scale: float, bias: float) -> Doubles:
+            found = self._sums(scores, scale, bias) / self.size
+            objective = 0.5 * self._l2 * scale * scale * square + float(found[0])
+            if scale >= 0.0:
+                points.append(Point(objective, scale, bias))
+            return found
 
         def by_scale(at: float) -> float:
-            return self._l2 * at * square + float(self._sums(scores, at, bias)[2]) / self.size
+            return float(self._l2 * at * square + sums(at, bias)[2])
 
         def by_bias(at: float) -> float:
-            return float(self._sums(scores, scale, at)[1]) / self.size
+            return float(sums(scale, at)[1])
 
+        scale = 1.0
+        sums(scale, bias)
         for _ in range(2 if scaled and self._intercept else 1):
             if scaled:
-                scale = max(0.0, self._searched("scale", by_scale, scale))
+                scale = self._searched("scale", by_scale, scale)
             if self._intercept:
                 bias = self._searched("bias", by_bias, bias)
-        loss = self._sums(scores, scale, bias)[0]
-        objective = 0.5 * self._l2 * scale * scale * square + loss / self.size
-        return Point(objective, scale, bias)
+        return min(points)
 
     def _searched(self, name: str, rising: Callable[[float], float], start: float) -> float:
         """The zero of a function; the better the guesses were so far, the finer the search."""
         found = zero_of(rising, start, self._steps[name])
-        self._steps[name] = max(FINEST, 0.5 * self._steps[name], abs(found - start))
+        self._steps[name] = max(FINEST, FINER * self._steps[name], abs(found - start))
         return found
 
     def measured(self, scores: Weights, point: Point) -> Doubles:

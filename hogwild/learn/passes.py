@@ -4,6 +4,7 @@ Shards depend on the data alone and are summed in their order, so sums are the s
 number of threads.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -14,13 +15,17 @@ import numpy.typing as npt
 from hogwild.kernels import passes as kernels
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import Span, view
-from hogwild.learn.heads import Heads
+from hogwild.learn.heads import Heads, room_on_a_line
 from hogwild.learn.sets import Set
 from hogwild.threads import share_of, side_by_side
 
 Doubles = npt.NDArray[np.float64]
 T = TypeVar("T")
+Bias = Any  # the intercept: a number, or one for each class
 
+TRIES = 60  # of intercepts
+ROUNDING = 1e-14  # share of a loss: less than that is no progress
+BESIDE = 1e-9  # how far beside a kink slopes are asked for
 MOST_SHARDS = 8
 # Non-zeros of a shard, at least: with fewer, threads take longer to begin than they save
 SHARD = 2_500_000
@@ -48,30 +53,113 @@ class Slope(NamedTuple):
     diagonal: Doubles
 
 
-class Passes:
-    """Sums over the rows of a set, for a loss with a second derivative.
+class Subgradient(NamedTuple):
+    """What a subgradient of the mean loss at some scores is made of.
+
+    Attributes:
+        product: the mean of loss - slope * score.
+        slope: the mean of the slopes.
+        gradient: the mean of slope * row.
+    """
+
+    product: float
+    slope: float
+    gradient: Doubles
+
+
+class Shards:
+    """The rows of a set in shards, and sums over them.
 
     Attributes:
         threads: that may be used.
-        seconds: the second derivatives of the rows, from the last `slope`.
+        size: the number of rows.
     """
 
-    def __init__(self, heads: Heads, data: Set, columns: int, parameter: float) -> None:
+    def __init__(self, data: Set, columns: int, heads: int = 1) -> None:
         self.threads = 1
         self.size = len(data)
-        self._columns = columns
-        self._data, self._parameter = data, parameter
+        self._data, self._columns = data, columns
+        self._spans = _spans(data, columns, heads)
+        # Memory for what shards add up, by its size
+        self._rooms: dict[int, npt.NDArray[Any]] = {}
+
+    @property
+    def _rows(self) -> Any:
+        return self._data.view
+
+    def _sums(self, size: int, add: Callable[..., T]) -> tuple[list[T], Doubles]:
+        """What `add(span, out)` returns for each shard, and the sum of what it added to zeros.
+
+        The sum may be in memory that the next one takes.
+        """
+
+        room, found = self._added_by_shards(size, add, np.float64)
+        return found, room[0] if len(room) == 1 else room.sum(axis=0)
+
+    def _added_by_shards(
+        self, size: int, add: Callable[..., T], kind: Any
+    ) -> tuple[npt.NDArray[Any], list[T]]:
+        """What each shard added to zeros, a line each; and what `add(span, out)` returned."""
+
+        def added(span: Any, out: npt.NDArray[Any]) -> T:
+            out.fill(0)
+            return add(span, out)
+
+        if size not in self._rooms:
+            self._rooms[size] = room_on_a_line(len(self._spans) * size, kind)
+        room = self._rooms[size].reshape(len(self._spans), size)
+        tasks = [partial(added, span, out) for span, out in zip(self._spans, room, strict=True)]
+        return room, side_by_side(tasks, self.threads)
+
+    def _over_shards(self, work: Callable[[Any], T]) -> list[T]:
+        """What `work` returns for each shard of the rows."""
+        return side_by_side([partial(work, span) for span in self._spans], self.threads)
+
+
+class Passes(Shards):
+    """Sums over the rows of a set, for a loss with a second derivative.
+
+    With an intercept, which is not penalized and always where its derivative is 0, the Hessian is
+    that of the mean loss with the best intercept for the weights:
+
+        H = X'D X / n - c c' / d,   c = X'D 1 / n,   d = 1'D 1 / n
+
+    Attributes:
+        seconds: the second derivatives of the rows, from the last `slope`.
+        edge: c / d from the last `slope`; None where the intercept does not move.
+    """
+
+    def __init__(
+        self, heads: Heads, data: Set, columns: int, parameter: float, intercept: bool = False
+    ) -> None:
+        super().__init__(data, columns)
+        self.edge: Doubles | None = None
+        self.seconds = np.empty(0)
+        self._intercept, self._is_quadratic = intercept, heads.loss == "squared"
+        self._parameter = parameter
         given = heads.loss, data.weighted
         self._gradient, self._along = kernels.gradient(*given), kernels.along(*given)
+        self._slopes = kernels.slopes(*given)
         self._errors = kernels.errors(heads.loss, heads.kind, data.weighted)
-        self._spans = _spans(data, columns)
-        self.seconds = np.empty(0)
-        self._rooms: dict[int, Doubles] = {}  # memory for the sums of shards, by planes
+
+    def read(self, stored: npt.NDArray[np.float32]) -> tuple[Doubles, float]:
+        """The stored weights and intercept."""
+        both = stored.astype(np.float64)
+        return both[:-1], float(both[-1])
+
+    def write(self, stored: npt.NDArray[np.float32], weights: Doubles, bias: float) -> None:
+        """Stores weights and an intercept."""
+        stored[:-1], stored[-1] = weights, bias
 
     def kernels(self, smooth: bool = True) -> list[Kernel]:
         """All that will be called; for a loss that is not smooth, derivatives are given."""
         ours = [self._gradient, self._along] if smooth else [kernels.spread]
         return [*ours, self._errors, kernels.hessian_product, kernels.scores_of]
+
+    @property
+    def of_subgradients(self) -> list[Kernel]:
+        """All that will be called where only slopes are asked for."""
+        return [self._slopes, kernels.spread, self._along, self._errors, kernels.scores_of]
 
     @property
     def nonzeros(self) -> int:
@@ -95,9 +183,47 @@ class Passes:
         if not len(self.seconds):
             self.seconds = np.empty(self.size)
         given = scores, bias, self._parameter, self.seconds
-        sums, total = self._sums(kernels.PLANES, partial(self._gradient, self._rows), *given)
-        planes = np.ascontiguousarray(total.reshape(-1, kernels.PLANES).T) / self.size
-        return Slope(*(sum(some) / self.size for some in zip(*sums, strict=True)), *planes)
+        sums, total = self._planes(lambda *to: self._gradient(self._rows, to[0], *given, to[1]))
+        found = Slope(*(sum(some) / self.size for some in zip(*sums, strict=True)), *total)
+        moves = self._intercept and found.second > 0.0
+        self._border, self.edge = found.border, found.border / found.second if moves else None
+        return found
+
+    def diagonal(self, slope: Slope) -> Doubles:
+        """That of the Hessian; it is not below 0 by rounding."""
+        if self.edge is None:
+            return slope.diagonal
+        return np.maximum(slope.diagonal - self.edge * slope.border, 1e-12 * slope.diagonal)
+
+    def turn(self, changes: Doubles) -> Bias:
+        """How the best intercept changes where scores change, by its first derivative."""
+        if self.edge is None:
+            return 0.0
+        return -float(kernels.inner(self.seconds, changes)) / float(np.sum(self.seconds))
+
+    def subgradient(self, scores: Doubles, bias: float) -> Subgradient:
+        """A subgradient at scores + bias; one pass.
+
+        The best intercept is where slopes jump, and the mean of all slopes from below 0 to above:
+        a mean of the slopes on both sides has a mean of 0.
+        """
+        near = BESIDE * (1.0 + abs(bias)) * self._intercept
+        (slopes, *low), (above, *high) = (self._slopes_at(scores, bias + d) for d in (-near, near))
+        share = high[2] / (high[2] - low[2]) if low[2] < 0.0 < high[2] else 1.0
+        slopes = share * slopes + (1.0 - share) * above
+        loss, product, slope = (
+            share * a + (1.0 - share) * b for a, b in zip(low, high, strict=True)
+        )
+        gradient = self.spread(slopes, np.zeros(self.size))[0]
+        return Subgradient(loss - product, slope, gradient)
+
+    def _slopes_at(self, scores: Doubles, bias: float) -> tuple[Doubles, float, float, float]:
+        """The slopes of the rows; the means of losses, of slope * score and of slopes."""
+        slopes = np.empty(self.size)
+        given = scores, bias, self._parameter, slopes
+        parts = self._over_shards(lambda span: self._slopes(self._rows, span, *given))
+        loss, product, slope = (sum(some) / self.size for some in zip(*parts, strict=True))
+        return slopes, loss, product, slope
 
     def spread(self, slopes: Doubles, seconds: Doubles) -> Doubles:
         """The means of slope * row, of second * row and of second * row^2; one pass.
@@ -105,24 +231,45 @@ class Passes:
         Products and the Hessian are then with these second derivatives.
         """
         self.seconds = seconds
-        _, total = self._sums(kernels.PLANES, partial(kernels.spread, self._rows), slopes, seconds)
-        return np.ascontiguousarray(total.reshape(-1, kernels.PLANES).T) / self.size
+        given = slopes, seconds
+        return self._planes(lambda *to: kernels.spread(self._rows, to[0], *given, to[1]))[1]
+
+    def _planes(self, add: Callable[..., T]) -> tuple[list[T], Doubles]:
+        """What is returned for each shard, and the means of what is added to each plane."""
+        found, total = self._sums(kernels.PLANES * self._columns, add)
+        return found, np.ascontiguousarray(total.reshape(-1, kernels.PLANES).T) / self.size
 
     def product(self, vector: Doubles, dots: Doubles) -> Doubles:
-        """The Hessian of the mean loss times a vector, until the next product; one pass.
+        """The Hessian times a vector, until the next product; one pass.
 
         `dots` gets the products of the rows with the vector.
         """
         given = vector, self.seconds, dots
-        _, total = self._sums(1, partial(kernels.hessian_product, self._rows), *given)
+        _, total = self._sums(
+            self._columns,
+            lambda *to: kernels.hessian_product(self._rows, to[0], *given, to[1]),
+        )
         total /= self.size
+        if self.edge is not None:
+            total -= self._border * float(kernels.inner(self.edge, vector))
         return total
 
-    def hessian(self, diagonal: Doubles) -> Doubles:
-        """The Hessian of the mean loss as a matrix, given its diagonal; one pass."""
-        add = partial(kernels.add_products, self._rows)
-        total = self._sums(self._columns, add, self.seconds)[1].reshape(-1, self._columns)
-        return (total + total.T) / self.size + np.diag(diagonal)
+    def hessian(self) -> Doubles:
+        """The Hessian as a matrix; one pass."""
+        total = self.bordered()
+        border, corner = total[:-1, -1], float(total[-1, -1])
+        if self._intercept and corner > 0.0:
+            return total[:-1, :-1] - np.outer(border, border / corner)
+        return total[:-1, :-1].copy()
+
+    def bordered(self) -> Doubles:
+        """The same by weights and intercept, whose line is the last; one pass."""
+        size = self._columns + 1
+        _, found = self._sums(
+            size**2, lambda *to: kernels.add_products(self._rows, to[0], self.seconds, to[1])
+        )
+        total = found.reshape(size, size)
+        return (total + total.T) / self.size
 
     def along(
         self, scores: Doubles, changes: Doubles, step: float, bias: float, share: float, turn: float
@@ -136,40 +283,42 @@ class Passes:
         loss, first, second = (sum(some) / self.size for some in zip(*parts, strict=True))
         return loss, first, second
 
-    def errors(self, scores: Doubles, bias: float) -> Doubles:
+    def loss(self, scores: Doubles, bias: Bias) -> float:
+        """The mean loss at scores + bias."""
+        return self.along(scores, scores, 0.0, bias, 0.0, 0.0)[0]
+
+    def best_bias(self, scores: Doubles, bias: Bias) -> Bias:
+        """The intercept whose derivative is 0, by Newton's method, from a first one."""
+        low, high, wide = -math.inf, math.inf, 1.0
+        for _ in range(TRIES * self._intercept):
+            loss, first, second = self.along(scores, scores, 0.0, bias, 0.0, 1.0)
+            if first == 0.0:
+                break
+            low, high = (low, bias) if first > 0.0 else (bias, high)
+            move = -first / second if second > 0.0 else math.inf
+            if abs(move) > wide and not self._is_quadratic:
+                move, wide = -math.copysign(wide, first), 2.0 * wide
+            after = bias + move
+            if after == bias:
+                break
+            if not low < after < high:
+                after = 0.5 * (low + high)
+            if after in (low, high):
+                break
+            bias = after
+            if abs(first * move) <= ROUNDING**2 * abs(loss):
+                break
+        return bias
+
+    def errors(self, scores: Doubles, bias: Bias) -> Doubles:
         """The sums of the two errors of all rows."""
         parts = self._over_shards(lambda span: self._errors(self._rows, span, scores, bias))
         return np.array([sum(some) for some in zip(*parts, strict=True)])
 
-    @property
-    def _rows(self) -> Any:
-        return self._data.view
 
-    def _sums(self, planes: int, add: Callable[..., T], *given: Any) -> tuple[list[T], Doubles]:
-        """What `add` returns for each shard, and the sum of what it added to zeros.
-
-        The sum may be in memory that the next one takes.
-        """
-
-        def added(span: Any, out: Doubles) -> T:
-            out.fill(0.0)
-            return add(span, *given, out)
-
-        if planes not in self._rooms:
-            self._rooms[planes] = np.empty((len(self._spans), planes * self._columns))
-        room = self._rooms[planes]
-        tasks = [partial(added, span, out) for span, out in zip(self._spans, room, strict=True)]
-        found = side_by_side(tasks, self.threads)
-        return found, room[0] if len(room) == 1 else room.sum(axis=0)
-
-    def _over_shards(self, work: Callable[[Any], T]) -> list[T]:
-        """What `work` returns for each shard of the rows."""
-        return side_by_side([partial(work, span) for span in self._spans], self.threads)
-
-
-def _spans(data: Set, columns: int) -> list[Span]:
+def _spans(data: Set, columns: int, heads: int = 1) -> list[Span]:
     """Shards that have as many rows each."""
     nonzeros = int((data.view.ends - data.view.begins).sum())
-    least = max(SHARD, SHARD_OF_COLUMNS * columns)
+    least = max(SHARD // heads, SHARD_OF_COLUMNS * columns)
     count = max(1, min(MOST_SHARDS, len(data), nonzeros // least))
     return [view(Span, *share_of(len(data), count, number)) for number in range(count)]

@@ -52,7 +52,7 @@ class Proof(Outcome):
         if target is not None:
             if self._objective <= target:
                 return "target"
-            return "converged" if self.bound > target else self._stuck
+            return "unreachable" if self.bound > target else self._stuck
         return "converged" if self._is_near else self._stuck
 
     @property

@@ -25,6 +25,7 @@ class Outcome(ABC):
     over_run = False  # whether means are over all epochs
     kept: tuple[str, ...] = ("stored",)  # arrays that training goes on from
     copied = 0  # bytes of data that it copies
+    scratch = 0  # bytes that it needs for several scores of each row, besides what is shared
 
     @abstractmethod
     def shared(self) -> Wanted:

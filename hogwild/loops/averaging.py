@@ -54,7 +54,7 @@ class MixedWorker(RowWorker):
             self._mine("sums")[:] = 0
         # Each counts its own steps
         before = share.done // self._control.workers
-        task = self._problem.task(self._order, share._replace(done=before))
+        task = self._task(share._replace(done=before))
         total, place, self._scale = 0.0, begin, 1.0
         while place < stop and self._goes_on(total):
             end = min(place + self._problem.chunk, stop)

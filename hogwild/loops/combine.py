@@ -210,7 +210,7 @@ class CombineWorker(RowWorker):
         # Where an epoch goes in parts, the means are over the last of them
         takes_snapshots = self._problem.snapshots > 0 and share.end == 1
         if self._start(begin, takes_snapshots):
-            task = self._problem.task(self._order, share)
+            task = self._task(share)
             clock = view(Clock, share.done, max(1.0, WARM_UP * self._problem.units))
             place = begin
             while place < stop and self._goes_on(total):

@@ -140,6 +140,7 @@ class RowWorker(Worker):
         self._order = np.empty(end - self._first, np.uint32)
         self._stored = self._view(shared["stored"])
         self._snapshots = NO_SNAPSHOTS
+        self._made: Task | None = None
 
     @classmethod
     def kernels(cls, problem: RowProblem) -> list[Kernel]:
@@ -168,7 +169,7 @@ class RowWorker(Worker):
 
     def _go_through(self, share: Share, begin: int, stop: int) -> float:
         """Visits the rows at these places of the order; the sum of the losses met."""
-        task = self._problem.task(self._order, share, writers=self._control.workers)
+        task = self._task(share, self._control.workers)
         self._snapshots = self._in_kernel()
         total = 0.0
         place = begin
@@ -180,6 +181,12 @@ class RowWorker(Worker):
             self._add_snapshot(share, task.plan, place, end)
             place = end
         return total
+
+    def _task(self, share: Share, writers: int = 1) -> Task:
+        """What the loop works on in this share; but for the plan it is made once."""
+        if self._made is None:
+            self._made = self._problem.task(self._order, share, writers)
+        return self._made._replace(plan=self._problem.plan(share))
 
     def _visit(self, task: Task, begin: int, end: int, clock: Clock) -> float:
         learn, span = self.kernel(self._problem.step), view(Span, begin, end)

@@ -58,11 +58,24 @@ class Line(NamedTuple):
 def linear(title: str, values: Iterable[float], least_step: float = 0.0) -> Axis:
     """From 0 to a round number, with about 5 ticks."""
     most = max(values) or 1.0
-    power = 10.0 ** math.floor(math.log10(most / 5))
-    step = next(power * factor for factor in (1, 2, 5, 10) if 5 * power * factor >= 0.999 * most)
-    step = max(step, least_step)
-    ticks = [step * number for number in range(math.ceil(most / step - 0.001) + 1)]
-    return Axis(title, 0.0, ticks[-1], ticks)
+    return _with_steps(title, 0.0, most, max(_round_step(most), least_step))
+
+
+def around(title: str, values: Iterable[float]) -> Axis:
+    """From a round number below all values to one above them, with about 5 ticks."""
+    some = list(values)
+    return _with_steps(title, min(some), max(some), _round_step(max(some) - min(some) or 1.0))
+
+
+def _round_step(length: float) -> float:
+    power = 10.0 ** math.floor(math.log10(length / 5))
+    return next(power * factor for factor in (1, 2, 5, 10) if 5 * power * factor >= 0.999 * length)
+
+
+def _with_steps(title: str, least: float, most: float, step: float) -> Axis:
+    first, last = math.floor(least / step + 0.001), math.ceil(most / step - 0.001)
+    ticks = [step * number for number in range(first, last + 1)]
+    return Axis(title, ticks[0], ticks[-1], ticks)
 
 
 def logarithmic(title: str, values: Iterable[float]) -> Axis:

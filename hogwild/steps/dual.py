@@ -27,7 +27,7 @@ import numpy as np
 
 from hogwild.kernels.compile import inline
 from hogwild.kernels.primitives import U
-from hogwild.kernels.rows import add_to_columns, dot_with, squared_length
+from hogwild.kernels.rows import add_to_columns, dot_and_square_with, dot_with
 from hogwild.kernels.targets import target_of
 from hogwild.learn.duals import DUALS
 from hogwild.steps.step import Step
@@ -88,14 +88,17 @@ def dual(loss: str, weighted: bool) -> Step:
         if q < 0.0:
             return sums
         if q == 0.0:
-            q = np.float64(squared_length(rows, row)) + plan.intercept + LEAST
+            dot, square = dot_and_square_with(rows, row, stored.read)
+            q = np.float64(square) + plan.intercept + LEAST
             state[place + Q] = np.float32(q)
+        else:
+            dot = dot_with(rows, row, stored.read)
         target, weight = target_and_weight(rows, row)
         if weight == 0.0:
             state[place + Q] = np.float32(-q)
             return sums
         more = grown(plan, t)
-        score = more * np.float64(dot_with(rows, row, stored.read) + stored.bias[0])
+        score = more * np.float64(dot + stored.bias[0])
         a = np.float64(state[place])
         k = max(LEAST, plan.c * weight * q * plan.lengthened * more)
         new = np.float64(np.float32(best(score, target, a, k, plan.parameter)))

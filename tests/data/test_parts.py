@@ -58,7 +58,7 @@ def test_evaluating_and_describing_a_part_is_that_of_a_copy(rows: Rows) -> None:
     for one, other in zip(frequency(part), frequency(taken), strict=True):
         assert np.array_equal(one, other)
     for most in (0, 7, 10**6):
-        assert np.array_equal(part.first_values(most), taken.first_values(most))
+        assert np.array_equal(part.some_values(most), taken.some_values(most))
 
 
 def test_parts_that_share_no_column_are_found_among_the_rows_of_a_part() -> None:

@@ -258,7 +258,7 @@ def test_a_target_ends_the_training_also_where_it_is_out_of_reach():
     found = train(X, y, "logistic", target=1.001 * best)
     assert found.reason == "target"
     assert found.trace[-1]["objective"] <= 1.001 * best
-    assert train(X, y, "logistic", target=0.99 * best).reason == "converged"
+    assert train(X, y, "logistic", target=0.99 * best).reason == "unreachable"
 
 
 @pytest.mark.parametrize("loss", ON_COLUMNS)
@@ -337,7 +337,7 @@ def test_data_that_cannot_be_copied_is_refused(monkeypatch):
     [
         ({"loss": "hinge"}, "the loss squared, squared_hinge or logistic to be coordinate"),
         ({"l1": 0.0}, "an l1 above 0"),
-        ({"strategy": "combine"}, "to be auto with the solvers newton, cg, closed and coordinate"),
+        ({"strategy": "combine"}, "to be auto with the solvers newton, cg, closed, coordinate"),
         ({"eta0": 0.1}, "others have no learning rate"),
         ({"average": False}, "to be left out with other solvers"),
     ],

@@ -243,7 +243,7 @@ def test_a_target_is_reached_and_switches_tol_off():
 def test_a_target_below_the_optimum_is_known_to_be():
     optimum = fit("logistic").trace[-1]["objective"]
     result = fit("logistic", target=optimum * 0.999)
-    assert result.reason == "converged"
+    assert result.reason == "unreachable"
     assert any("below the optimum" in note for note in result.notes)
 
 
