@@ -193,7 +193,7 @@ def test_another_candidate_is_taken_where_it_is_better_beyond_doubt(
     gains = {default: 0.0}
     for other in losses.keys() - gains.keys():
         gain = losses[default] - losses[other]
-        doubt = DOUBT * epochs / 2 * np.std(gain) / np.sqrt(len(y))
+        doubt = DOUBT * np.std(gain) / np.sqrt(len(y))
         gains[other] = np.mean(gain) + penalties[default] - penalties[other] - doubt
     assert len(gains) == len(CANDIDATES)
     assert gains[taken] >= max(gains.values()) - 1e-6  # rounding
