@@ -291,7 +291,7 @@ class LinearProblem(RowProblem):
                 "Take the solver sgd"
             )
         scratch = self._outcome.scratch
-        if scratch + 2 * shared > available:
+        if scratch and scratch + 2 * shared > available:
             raise DataError(
                 f"{self.name}: with {self.heads.count:,} classes the solver {self.config.solver} "
                 f"needs {(scratch + 2 * shared) / 1e9:,.2f} GB for scores of {self.units:,} rows "
