@@ -49,6 +49,7 @@ TASKS = {
 }
 EPOCHS = 20
 ADAPTIVE = "adaptive"  # the schedule with a rate for each weight, or for each row of factors
+NORMALIZED = "normalized"  # the same for each weight, and by the size of its column's values
 DEFAULTS: dict[str, dict[str, Any]] = {
     "linear": {"l2": 1e-4, "schedule": "inverse"},
     "factors": {"schedule": ADAPTIVE},
@@ -80,7 +81,7 @@ def loss_names(task: str | None = None) -> list[str]:
 
 
 def schedule_names(task: str | None = None) -> list[str]:
-    return _of_family([*SCHEDULES, ADAPTIVE], list(EPOCH_SCHEDULES), task)
+    return _of_family([*SCHEDULES, ADAPTIVE, NORMALIZED], list(EPOCH_SCHEDULES), task)
 
 
 def strategy_names(task: str | None = None) -> list[str]:
@@ -250,8 +251,9 @@ class Config:
     )
     schedule: str | None = option(
         None,
-        "how the learning rate decreases [inverse; perceptron: constant; with --l1 and for mf: "
-        "adaptive]",
+        "how the learning rate decreases; adaptive: a rate for each weight, normalized: the same "
+        "for columns of any scale [inverse, or by the data normalized; perceptron: constant; with "
+        "--l1 and for mf: adaptive]",
         choices=schedule_names,
     )
     eta0: float | None = option(
@@ -263,15 +265,15 @@ class Config:
     )
     beta: float | None = option(
         None,
-        "factor of the learning rate after each epoch, with --schedule backoff or adaptive "
-        f"[{BETA}; for mf, {FACTOR_BETA}]",
+        "factor of the learning rate after each epoch, with --schedule backoff, and for mf with "
+        f"adaptive [{BETA}; for mf, {FACTOR_BETA}]",
         above=0,
         most=1,
     )
     average: bool = option(
         True,
         "return the average of the weights over the last epoch if it is better (perceptron: "
-        "always, over all epochs); never with --l1",
+        "always, over all epochs); never with --l1 or the schedules adaptive and normalized",
         family="linear",
     )
     objective_every: int = option(
@@ -281,6 +283,7 @@ class Config:
 
     def __post_init__(self) -> None:
         self.choice  # noqa: B018  before what is left open is filled in
+        self.leaves_schedule  # noqa: B018
         defaults = DEFAULTS_L1 if self.zeroes else DEFAULTS.get(self.family, {})
         if self.is_perceptron:
             defaults = DEFAULTS_PERCEPTRON
@@ -380,6 +383,16 @@ class Config:
     def zeroes(self) -> bool:
         """Whether weights of a linear model are to be zero, for an L1 penalty."""
         return self.family == "linear" and isinstance(self.l1, numbers.Real) and self.l1 > 0
+
+    @cached_property
+    def leaves_schedule(self) -> bool:
+        """Whether the schedule of a linear model may be chosen by its data."""
+        return self.family == "linear" and self.schedule is None and self.eta0 is None
+
+    @property
+    def adapts(self) -> bool:
+        """Whether a linear model has a rate for each weight, where the solver has rates."""
+        return self.family == "linear" and self.schedule in (ADAPTIVE, NORMALIZED)
 
     @cached_property
     def choice(self) -> tuple[str, str]:

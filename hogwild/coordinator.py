@@ -307,6 +307,8 @@ class Run:
             if self._control.stopped:
                 break
         self._clock.stop()
+        if not np.isfinite(online):  # workers stopped where they were
+            raise self._diverged("the weights overflowed")
         return online
 
     def _learn_share(self, share: Share) -> float:

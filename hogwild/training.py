@@ -94,7 +94,8 @@ def train(
         if validate is not None:
             check_judge(config)
         trained, tests, judges = row_sets(data, test, validate, index_base, sample_weight)
-        more = {"labels": labels, "validate": judges}
+        state = start.weights if isinstance(start, State) else None
+        more = {"labels": labels, "validate": judges, "start": state}
     problem: Problem = PROBLEMS[config.family](trained, tests, config, **more)
     if model is not None:
         check_space(model, problem.model_bytes)

@@ -54,9 +54,9 @@ def random_weights(columns=COLUMNS, seed=2):
     return (np.random.default_rng(seed).normal(size=columns) / 4).astype(np.float32)
 
 
-def plan_of(eta0=0.05, l2=1e-2, since=0.0, share=0.3, parameter=0.0):
+def plan_of(eta0=0.05, l2=1e-2, since=0.0, share=0.3, parameter=0.0, epoch=300.0):
     """The numbers of an epoch, as `sgd` takes them."""
-    return view(Plan, eta0, l2, since, share, parameter)
+    return view(Plan, eta0, l2, since, share, parameter, since + epoch, epoch)
 
 
 def arguments_of(rows, order, plan, stored, span, clock=(0, 1), fetching=FETCHING):

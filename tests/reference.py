@@ -11,6 +11,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from hogwild.learn.losses import LOSSES
+from hogwild.learn.problem import Share
 from hogwild.learn.schedules import SCHEDULES
 from hogwild.steps.sgd import Plan as Numbers
 
@@ -59,7 +60,11 @@ FORMULAS = {
 
 
 class Plan(NamedTuple):
-    """What is learned, and how: `share` is the intercept's rate over that of the weights."""
+    """What is learned, and how: `share` is the intercept's rate over that of the weights.
+
+    With the schedule inverse, that is in the first half of an epoch of so many `rows`, which ends
+    at the step `end`.
+    """
 
     loss: str
     schedule: str
@@ -67,6 +72,14 @@ class Plan(NamedTuple):
     l2: float
     share: float
     parameter: float = 0.0
+    end: float = 1.0
+    rows: float = 1.0
+
+
+def plan_of(problem, eta0):
+    """The plan of a problem."""
+    config, numbers = problem.config, problem.plan(Share(1, 0, 1, 0, eta0))
+    return Plan(config.loss_name, config.schedule, numbers.eta0, numbers.l2, *numbers[3:])
 
 
 def value(loss, score, y, parameter=0.0):
@@ -103,22 +116,23 @@ def learn(X, y, order, plan, w, b, times):
     schedule = SCHEDULES[plan.schedule]
     total = 0.0
     for row, before, t in zip(order, times[:-1], times[1:], strict=True):
-        now = Numbers(plan.eta0, plan.l2, before, plan.share, plan.parameter)
+        now = Numbers(plan.eta0, plan.l2, before, plan.share, *plan[5:])
         w = schedule.scale(now, t) * w
         score = w @ X[row] + b
         total += value(plan.loss, score, y[row], plan.parameter)
         rate = schedule.rate(now, t)
-        step = rate * slope_in_step(plan, rate, score, X[row], y[row])
-        w = w - step * X[row]
-        b = b - plan.share * step
+        of_b = schedule.intercept_rate(now, t)
+        pull = rate * (X[row] @ X[row]) + of_b
+        taken = slope_in_step(plan, pull, score, y[row])
+        w = w - rate * taken * X[row]
+        b = b - of_b * taken
     return w, b, total
 
 
-def slope_in_step(plan, rate, score, x, y):
+def slope_in_step(plan, pull, score, y):
     """The slope that a step takes; of a steep loss, that at the score to which the step leads."""
     if plan.loss != "poisson":
         return slope(plan.loss, score, y, plan.parameter)
-    pull = rate * (x @ x + plan.share)
     far = 1 + pull * abs(slope(plan.loss, score, y))
 
     def excess(u):
@@ -135,7 +149,7 @@ def train(X, y, orders, plan, snapshots, beta=1.0):
     """
     rows, size, w, b = len(y), max(1, len(y) // snapshots), np.zeros(X.shape[1]), 0.0
     for epoch, order in enumerate(orders):
-        now, kept = plan._replace(eta0=plan.eta0 * beta**epoch), []
+        now, kept = plan._replace(eta0=plan.eta0 * beta**epoch, end=(epoch + 1.0) * rows), []
         for begin in range(0, rows, size):
             piece = order[begin : begin + size]
             times = epoch * rows + begin + np.arange(len(piece) + 1.0)
@@ -159,17 +173,22 @@ def averaged_perceptron(X, y, orders, share):
     return sum_w / steps, sum_b / steps
 
 
-def follow(X, y, orders, plan, weights=None):
+def follow(X, y, orders, plan, weights=None, normalized=False):
     """FTRL-proximal, an epoch for each order: w, b, and the sums of the losses just before steps.
 
     plan: loss, its parameter, alpha, beta, l1, l2, the value of the intercept's column (0: none).
+    Normalized, alpha and beta are for columns divided by the root of the mean square of values.
     """
     loss, parameter, alpha, beta, l1, l2, value_of_b = plan
     X = np.column_stack([X, np.full(len(y), value_of_b)])
     weights = np.ones(len(y)) if weights is None else weights
     penalized = np.append(np.ones(X.shape[1] - 1), 0)
     holders = np.maximum(np.count_nonzero(X, axis=0), 1)
-    z, s, totals = np.zeros(X.shape[1]), np.full(X.shape[1], beta / alpha), []
+    if normalized:
+        sizes = np.sqrt((X**2).sum(axis=0) / holders)
+        sizes[sizes == 0] = 1
+        alpha, beta = alpha / sizes, beta * sizes
+    z, s, totals = np.zeros(X.shape[1]), np.zeros(X.shape[1]) + beta / alpha, []
 
     def read(rows_before):
         h = penalized * rows_before
@@ -218,11 +237,11 @@ def learn_heads(X, signs, order, plan, W, b, times):
     schedule = SCHEDULES[plan.schedule]
     total = 0.0
     for row, before, t in zip(order, times[:-1], times[1:], strict=True):
-        now = Numbers(plan.eta0, plan.l2, before, plan.share, plan.parameter)
+        now = Numbers(plan.eta0, plan.l2, before, plan.share, *plan[5:])
         W = schedule.scale(now, t) * W
         losses, slopes = _head_losses((W @ X[row] + b)[None], signs[row][None], plan.loss)
         total += losses.sum()
         rate = schedule.rate(now, t)
         W = W - rate * slopes.T * X[row]
-        b = b - plan.share * rate * slopes[0]
+        b = b - schedule.intercept_rate(now, t) * slopes[0]
     return W, b, total

@@ -153,10 +153,10 @@ def test_a_run_of_one_worker_is_what_the_reference_does(schedule, epochs, taken,
     if SCHEDULES[schedule].backs_off:
         options["beta"] = 0.5
     result = hogwild.train(rows, workers=1, tol=0, seed=9, **options)
-    problem = LinearProblem(rows, None, hogwild.Config(solver="sgd"))
+    problem = LinearProblem(rows, None, hogwild.Config(**options))
     assert problem.snapshots > 50  # so many that the means are other things than the last weights
     orders = [order_of(epoch, 9, len(y)) for epoch in range(1, epochs + 1)]
-    plan = reference.Plan("logistic", schedule, 0.02, 0.05, problem.intercept_share)
+    plan = reference.plan_of(problem, 0.02)
     expected = reference.train(X, y, orders, plan, problem.snapshots, options.get("beta", 1.0))
     w, b = expected[result.trace[-1]["weights"]]
     np.testing.assert_allclose(result.model.weights, w, 1e-4, 1e-6)
@@ -193,7 +193,7 @@ def test_another_candidate_is_taken_where_it_is_better_beyond_doubt(
     gains = {default: 0.0}
     for other in losses.keys() - gains.keys():
         gain = losses[default] - losses[other]
-        doubt = DOUBT * epochs / 2 * np.std(gain) / np.sqrt(len(y))
+        doubt = DOUBT * np.std(gain) / np.sqrt(len(y))
         gains[other] = np.mean(gain) + penalties[default] - penalties[other] - doubt
     assert len(gains) == len(CANDIDATES)
     assert gains[taken] >= max(gains.values()) - 1e-6  # rounding

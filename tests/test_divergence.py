@@ -213,6 +213,28 @@ def test_an_epoch_is_done_again_from_the_model_before_it(
 
 
 @REPEATED
+def test_an_overflow_ends_an_epoch_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And it is told once, however often the rate is halved."""
+    monkeypatch.setattr("hogwild.learn.linear.CHUNK_NONZEROS", 2000)
+    rows, visited = rcv1(4000, 500)[0], []
+    visit = RowWorker._visit
+
+    def count(self: Any, task: Any, begin: int, end: int, clock: Any) -> float:
+        visited.append((begin, end))
+        return visit(self, task, begin, end, clock)
+
+    monkeypatch.setattr(RowWorker, "_visit", count)
+    options: dict[str, Any] = {"loss": "squared", "eta0": 256.0, "schedule": "constant"}
+    result = hogwild.train(rows, workers=1, average=False, epochs=1, **options)
+    starts = [number for number, (begin, _) in enumerate(visited) if begin == 0]
+    ends = [visited[number - 1][1] for number in starts[1:]]  # of the epochs that were given up
+    assert len(ends) > 3
+    assert ends[0] < len(rows) / 4
+    assert [note[: len(TOO_LARGE) + 2] for note in result.notes] == [f"{TOO_LARGE} 1"]
+    assert objectives(result)[-1] < 0.5
+
+
+@REPEATED
 @pytest.mark.parametrize("strategy", ["ordered", "minibatch", "combine", "hogwild", "averaged"])
 def test_the_same_bytes_for_any_number_of_workers(strategy: str) -> None:
     """At least of strategies that are deterministic; the others are not worse than no model."""

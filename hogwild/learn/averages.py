@@ -11,7 +11,7 @@ from hogwild.kernels import averages as kernels
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import Span, view
 from hogwild.learn.problem import Doubles
-from hogwild.learn.sample import DOUBT, Sample
+from hogwild.learn.sample import Sample
 from hogwild.learn.solver import Outcome
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.threads import share_of
@@ -78,11 +78,9 @@ class Averages(Outcome):
         be best.
         """
         default = CANDIDATES.index("tail" if first else "whole")
-        # In the first epoch they differ by much, and less is known of which is better
-        doubt = DOUBT / 2 if first else DOUBT
         candidates = [shared[name] for name in CANDIDATES]
         # The default, unless another is better beyond doubt on a few rows
-        gains = sample.sure_gains(candidates, found, default, doubt)
+        gains = sample.sure_gains(candidates, found, default)
         shared["chosen"][0] = np.argmax(gains)
 
     def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:

@@ -115,6 +115,12 @@ def _instead_of_dual(config: "Config", rows: Rows) -> Choice | None:
     return None
 
 
+def is_unscaled(rows: Rows) -> bool:
+    """Whether values are large, or columns of very different sizes."""
+    square, apart = sizes(rows)
+    return square > UNSCALED or apart > APART
+
+
 def sizes(rows: Rows) -> tuple[float, float]:
     """The mean squared length of a row, about; and the mean square of values over a typical one."""
     some = rows.some_values().astype(np.float64)

@@ -1,6 +1,7 @@
-"""The solver `ftrl`: follow the proximally regularized leader, for weights that are exactly zero.
+"""The solver `ftrl`: follow the proximally regularized leader, with a rate for each weight.
 
-Weights are not averaged: the mean of weights that are zero at different times is not zero.
+With an L1 penalty, weights are exactly zero. They are not averaged: the mean of weights that are
+zero at different times is not zero.
 """
 
 import math
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.config import ADAPTIVE, NORMALIZED
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import NO_FETCHING, Clock, RowView, Span, Stored, task_of, view
 from hogwild.learn.losses import LOSSES
@@ -17,10 +19,10 @@ from hogwild.learn.penalties import Penalty
 from hogwild.learn.problem import Doubles, Now
 from hogwild.learn.sample import Sample
 from hogwild.learn.solver import Outcome, Solver
-from hogwild.learn.trials import Room, first_rate, power_of_two
+from hogwild.learn.trials import Room, first_rate, power_of_two, tried
 from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
 from hogwild.parallel.memory import Arrays, Wanted
-from hogwild.steps.ftrl import WIDTH, D, Plan, count, finish, ftrl, rate_at
+from hogwild.steps.ftrl import SIZE, D, Plan, count, finisher, ftrl, rate_at, width_of
 from hogwild.steps.step import Step
 from hogwild.threads import share_of
 
@@ -38,17 +40,25 @@ class Ftrl(Solver):
 
     @property
     def step(self) -> Step:
-        return ftrl(self._config.loss_name, self._data.weighted)
+        return ftrl(self._config.loss_name, self._data.weighted, self._normalized)
+
+    @property
+    def _normalized(self) -> bool:
+        """Whether the size of a column's values makes no difference."""
+        return self._config.schedule == NORMALIZED
 
     def outcome(self, columns: int, nonzeros: float) -> "Reading":
         """Weights are computed from sums."""
-        return Reading(columns)
+        return Reading(columns, self._normalized)
 
     def plan(self, since: float, eta0: float, *numbers: float) -> Plan:
         penalty = Penalty.of(self._config.as_dict())
-        intercept = math.sqrt(self.intercept_share)
-        growth = SHARED * self._gradient**2
-        given = eta0, self._gradient, *penalty, since, growth, intercept, self._config.loss_value
+        intercept, typical, square = math.sqrt(self.intercept_share), self._gradient, 1.0
+        if self._normalized:  # a typical value is 1, and so is the intercept's
+            intercept, typical = float(intercept > 0), self._slope
+            square = (self._gradient / typical) ** 2
+        growth = SHARED * typical**2
+        given = eta0, typical, *penalty, since, growth, square, intercept, self._config.loss_value
         return view(Plan, *given)
 
     @cached_property
@@ -75,8 +85,8 @@ class Ftrl(Solver):
         return self.plan(float(now.done), now.eta0)
 
     def start(self, stored: npt.NDArray[np.float32]) -> None:
-        """Writes how rare each column is."""
-        _note_rareness(self._data.view, len(self._data), stored)
+        """Writes how rare each column is, and how large its values are."""
+        _note_columns(self._data.view, len(self._data), stored, self._normalized)
 
     def steady_steps(self, done: int, eta0: float) -> int:
         """A whole epoch: what a row adds does not depend on the step."""
@@ -87,32 +97,57 @@ class Ftrl(Solver):
 
     def find_rate(self, sample: Sample) -> float:
         """A first rate, from the size of weights that change scores by a typical amount."""
-        length = math.sqrt(sample.mean_square)
+        square = len(sample.rows.values) / sample.size if self._normalized else sample.mean_square
+        length = math.sqrt(square)
         wanted = self._slope / LOSSES[self._config.loss_name].curvature
         guess = power_of_two(wanted / length if length else 0.0)
         return first_rate(sample, self._try_out, guess, self._heads, on_all=True)
 
+    def tried(self, sample: Sample) -> float:
+        return tried(sample, self._try_out, self._heads, self.find_rate(sample))
+
     def _try_out(
         self, rows: RowView, order: npt.NDArray[np.uint32], rate: float, room: Room
     ) -> list[npt.NDArray[np.float32]]:
-        sums, weights = room.zeros(WIDTH, 1)
+        width, normalized = self.step.width, self._normalized
+        sums, weights = room.zeros(width, 1)
         size = len(order)  # all rows
-        _note_rareness(rows, size, sums)
-        bias, plan = np.zeros(WIDTH, np.float32), self.plan(0.0, rate)
+        _note_columns(rows, size, sums, normalized)
+        bias, plan = np.zeros(width, np.float32), self.plan(0.0, rate)
         stored = view(Stored, sums, sums, bias, bias, sums[:0])
         heads = self._heads
-        shape, own = heads.shape(self._data.weighted), heads.scratch(WIDTH)
+        shape, own = heads.shape(self._data.weighted), heads.scratch(width)
         task = task_of(rows, order, own, shape, plan, NO_FETCHING)
         shared_loop(self.step)(task, view(Span, 0, size), stored, view(Clock, 0, 1), NO_SNAPSHOTS)
-        finish(sums, self.plan(size, rate), view(Span, 0, len(weights)), weights)
+        span = view(Span, 0, len(weights))
+        finisher(normalized)(sums, self.plan(size, rate), span, weights)
         return [weights]
 
 
-def _note_rareness(rows: RowView, size: int, stored: npt.NDArray[np.float32]) -> None:
-    """Writes for each column: one in how many of the first rows holds it."""
-    counts = np.zeros(len(stored) // WIDTH, np.uint32)
-    count(rows, view(Span, 0, size), counts)
-    stored[int(D) :: WIDTH] = size / np.maximum(counts, 1)
+def _note_columns(
+    rows: RowView, size: int, stored: npt.NDArray[np.float32], normalized: bool
+) -> None:
+    """Writes for each column: one in how many of the first rows holds it, and with which values.
+
+    Their size is the root of their mean square; the intercept's is 1.
+    """
+    width = width_of(normalized)
+    counts = np.zeros(len(stored) // width, np.uint32)
+    squares = np.zeros(len(counts))
+    count(rows, view(Span, 0, size), counts, squares)
+    counts = np.maximum(counts, 1)
+    stored[int(D) :: width] = size / counts
+    if normalized:
+        sizes = np.sqrt(squares / counts)
+        stored[int(SIZE) :: width] = np.where(sizes > 0, sizes, 1)
+
+
+def schedule_of(state: Arrays) -> str | None:
+    """The schedule with a rate for each weight that a state was learned with, if it was."""
+    if not {"stored", "weights"} <= state.keys():
+        return None
+    width = len(state["stored"]) // len(state["weights"])
+    return {width_of(False): ADAPTIVE, width_of(True): NORMALIZED}.get(width)
 
 
 class Reading(Outcome):
@@ -120,21 +155,22 @@ class Reading(Outcome):
 
     kept = ("stored", "weights")
 
-    def __init__(self, columns: int) -> None:
+    def __init__(self, columns: int, normalized: bool) -> None:
         self._size = columns + 1
+        self._normalized = normalized
 
     def shared(self) -> Wanted:
         """The weights; what they are computed from is shared anyway."""
         return {"weights": (self._size, np.float32)}
 
     def kernels(self, alone: bool) -> list[Kernel]:
-        return [finish, count]
+        return [finisher(self._normalized), count]
 
     def finish(
         self, shared: Arrays, reading: Any, snapshots: tuple[int, int] | None, part: int, parts: int
     ) -> Doubles:
         span = view(Span, *share_of(self._size, parts, part))
-        finish(shared["stored"], reading, span, shared["weights"])
+        finisher(self._normalized)(shared["stored"], reading, span, shared["weights"])
         return np.zeros(0)
 
     def name(self, shared: Arrays) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.config import ADAPTIVE, VOTE, Config
+from hogwild.config import ADAPTIVE, NORMALIZED, VOTE, Config
 from hogwild.data.rows import Labels, Rows
 from hogwild.data.statistics import largest_columns
 from hogwild.errors import DataError, OptionError
@@ -34,17 +34,18 @@ from hogwild.learn.choosing import (
     LBFGS,
     NEWTON,
     by_data,
+    is_unscaled,
 )
 from hogwild.learn.closed import Closed, operations
 from hogwild.learn.coordinate import CoordinateDescent
 from hogwild.learn.descent import GradientDescent, Lbfgs
 from hogwild.learn.dual import DualAscent
-from hogwild.learn.ftrl import Ftrl
+from hogwild.learn.ftrl import Ftrl, schedule_of
 from hogwild.learn.heads import heads_of, zeros_on_a_line
 from hogwild.learn.interior import Interior
 from hogwild.learn.iterated import Iterated
 from hogwild.learn.losses import LOSSES, SIGNS
-from hogwild.learn.needs import KINKED
+from hogwild.learn.needs import KINKED, unmet
 from hogwild.learn.newton import Newton
 from hogwild.learn.one_vs_rest import OneVsRest
 from hogwild.learn.penalties import Penalty
@@ -96,8 +97,10 @@ SOLVERS: dict[str, type[Solver]] = {
     GD: GradientDescent,
     LBFGS: Lbfgs,
     ADAPTIVE: Ftrl,
+    NORMALIZED: Ftrl,
 }
 TINY = 1e-12  # a rate, where a loop is only timed
+WORTH_IT = 0.99  # of the objective: lower than that, steps that take twice as long are
 
 
 class LinearProblem(RowProblem):
@@ -114,7 +117,9 @@ class LinearProblem(RowProblem):
         config: Config,
         labels: Labels | None = None,
         validate: Rows | None = None,
+        start: Arrays | None = None,
     ) -> None:
+        """`start`: the state that training goes on from, if any; its schedule may be its own."""
         self._penalty = Penalty.of(config.as_dict())
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to learn from")
@@ -126,7 +131,8 @@ class LinearProblem(RowProblem):
                 f"{len(self.target.labels)}; leave it out"
             )
         self.heads = heads_of(config.loss_name, self.target.kind, self.target.heads)
-        config = self.config = self._settled(config, rows, judged=validate is not None)
+        given = config
+        config = self.config = self._settled(given, rows, judged=validate is not None)
         self.groups = self.heads.groups
         if config.early_stopping is not None:
             rows, validate = hold_out(rows, self.target, config.early_stopping, config.seed)
@@ -164,6 +170,7 @@ class LinearProblem(RowProblem):
         self._start: Arrays = {}  # what training goes on from, if anything
         self._at_zero = self._objective_at_zero()
         self._solver = self._made_solver(config, rows)
+        self._choose_schedule(given.leaves_schedule and not config.proves, rows, start)
         self.intercept_share = self._solver.intercept_share
         self._refuse_heads()
         self.width = self._solver.step.width or self.heads.width
@@ -173,13 +180,30 @@ class LinearProblem(RowProblem):
         self.snapshots, self.averages_run = self._outcome.snapshots, self._outcome.over_run
 
     def _made_solver(self, config: Config, rows: Rows) -> Solver:
-        # With l1 it is Ftrl, as steps along a gradient make no zeros
+        # With l1 it is Ftrl by its schedule, as steps along a gradient make no zeros
         share = _intercept_share(rows) if config.intercept else 0.0
         kind = _solver_for(self._choice[0], config)
         given = config, self.heads, self._sets["train"], share
         if self.heads.several and config.proves and not self.heads.coupled:
             return OneVsRest(*given, kind)
         return kind(*given)
+
+    def _choose_schedule(self, is_open: bool, rows: Rows, start: Arrays | None) -> None:
+        """Takes steps by the size of columns where a trial shows that these learn more.
+
+        Where training goes on, it takes the schedule of what it goes on from.
+        """
+        other = schedule_of(start) if start else NORMALIZED
+        if not is_open or other is None or self.heads.several:
+            return
+        if not start and not is_unscaled(rows):
+            return
+        config = replace(self.config, schedule=other)
+        if unmet(config):
+            return
+        solver = self._made_solver(config, rows)
+        if start or solver.tried(self.sample) < WORTH_IT * self._solver.tried(self.sample):
+            self.config, self._solver = config, solver
 
     def _settled(self, config: Config, rows: Rows, judged: bool) -> Config:
         """The options, with the solver that is best for the rows."""
@@ -340,8 +364,11 @@ class LinearProblem(RowProblem):
             shared[name][:] = 0
         state = _given_state(start) if start else {}
         has, needs = ("weights" in names for names in (state, self._outcome.kept))
-        if state and ((needs and not has) or (has and not self.config.zeroes)):
-            raise OptionError("l1: what to go on from has another kind of penalty; both or none")
+        if state and ((needs and not has) or (has and not needs and not self.config.zeroes)):
+            raise OptionError(
+                "l1, schedule: what to go on from was learned with others; an l1, or a rate for "
+                "each weight, is for both or for none"
+            )
         self._start = self._outcome.suits(state) if state else {}
         for name in self._outcome.kept:
             array = self._start.get(name, shared[name])
@@ -361,7 +388,7 @@ class LinearProblem(RowProblem):
         return self._solver.step
 
     def plan(self, share: Share) -> Any:
-        return self._solver.plan(share.done, share.eta0, *share.numbers)
+        return self._solver.plan_of(share)
 
     def numbers(self) -> tuple[float, ...]:
         """What the plan of the next share needs besides its rate."""

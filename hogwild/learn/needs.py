@@ -187,28 +187,29 @@ NEEDS = (
         "beta",
         _given("beta"),
         lambda config: (
-            config.proves or (config.schedule in ("backoff", "adaptive") and not config.zeroes)
+            config.proves or (config.schedule in ("backoff", "adaptive") and not config.adapts)
         ),
-        "the schedule backoff (adaptive for mf); with l1, rates go down by themselves",
+        "the schedule backoff (adaptive for mf); where each weight has a rate, it goes down by "
+        "itself",
     ),
     Need(
         "schedule",
         lambda config: config.zeroes and not config.proves,
-        lambda config: config.schedule == "adaptive",
-        "to be adaptive with l1",
+        lambda config: config.adapts,
+        "to be adaptive or normalized with l1",
     ),
     Need(
         "schedule",
-        lambda config: config.family == "linear" and not config.zeroes and not config.proves,
-        lambda config: config.schedule != "adaptive",
-        "an l1 above 0 to be adaptive, for a linear model",
+        lambda config: config.adapts and not config.zeroes and not config.proves,
+        lambda config: config.loss_name != "perceptron",
+        "another loss than perceptron to be adaptive or normalized",
     ),
     Need(
         "strategy",
-        lambda config: config.zeroes,
+        lambda config: config.zeroes or config.adapts,
         lambda config: not _averages(config),
-        "to be one that takes no means of weights with l1: means of zeros at different times are "
-        "not zero",
+        "to be one that takes no means of weights with l1, or where each weight has a rate: means "
+        "of zeros at different times are not zero",
     ),
     Need(
         "merge",

@@ -8,6 +8,7 @@ from hogwild.threads import side_by_side
 
 Tried = dict[float, float]  # what rates came to
 CLEAR = 0.01  # of the objective: what rises by more than this will not fall again
+SLIGHT = 1e-4  # of the objective: what falls by less than this may be chance
 
 
 def best_rate(
@@ -15,9 +16,10 @@ def best_rate(
 ) -> float:
     """Doubles, else halves, the guess for as long as that lowers the objective (after Bottou).
 
-    A small rise is stepped over: on a sample the objective is not smooth. `most` is the largest
-    factor between the guess and the answer. Of several threads, the others try what will be asked
-    for next if the first one's rate is no good: the answer is the same for any number.
+    Where it hardly matters, the guess is left alone. A small rise is stepped over: on a sample the
+    objective is not smooth. `most` is the largest factor between the guess and the answer. Of
+    several threads, the others try what will be asked for next if the first one's rate is no good:
+    the answer is the same for any number.
     """
     tried: Tried = {}
     coming: list[float] = []
@@ -68,9 +70,11 @@ def _walk(tried: Tried, guess: float, most: float) -> tuple[float, float | None]
             if rate not in tried:
                 return best[1], rate
             found = (tried[rate], rate)
-            rises = 0 if found < best else rises + 1
+            wanted = best[0] - SLIGHT * abs(best[0]) if best[0] < math.inf else math.inf
+            lower = found < (wanted, best[1])  # of those that diverge, the smallest
+            rises = 0 if lower else rises + 1
             clear = found[0] > best[0] + CLEAR * abs(best[0])
-            best = min(best, found)
-        if best < start:
+            best = found if lower else best
+        if best != start:
             break
     return best[1], None

@@ -22,7 +22,8 @@ NONZEROS = 700_000  # about, in the sample
 COMPARED = 8  # one in so many of all rows, at most, is in the sample that weights are compared on
 LEAST_COMPARED = 1000  # rows, where there are as many
 TRIED = 8000  # rows, at most, to try rates on
-DOUBT = 0.5  # standard errors that are taken off a gain on the sample
+DOUBT = 0.25  # standard errors that are taken off a gain on the sample
+CLOSE = 2.0  # standard errors: weights that differ by less are compared on more rows
 FEW_COLUMNS = 1 << 17  # with more, the sample is renumbered to its own columns
 
 
@@ -64,29 +65,33 @@ class Sample:
         share = int(COMPARED * heads.effort)
         self._compared = min(self.size, max(LEAST_COMPARED, size // share))
 
-    def sure_gains(
-        self, candidates: Arrays, squares: Doubles, default: int, doubt: float = DOUBT
-    ) -> Doubles:
+    def sure_gains(self, candidates: Arrays, squares: Doubles, default: int) -> Doubles:
         """By how much the objective is lower with some weights than with the default ones.
 
-        Less what may well be chance. `squares`: the squared lengths of the weights, without the
-        intercept, which stands behind them.
+        Less what may well be chance. Where some are close to the best, they are compared on all
+        rows of the sample. `squares`: the squared lengths of the weights, without the intercept,
+        which stands behind them.
         """
         weights = list(candidates)
         if len(self._used):
             weights = side_by_side((partial(self._taken, some) for some in weights), self.threads)
-        look = partial(self._losses, self._heads, weights)
-        losses = np.concatenate(in_shares(look, self._compared, self.threads), axis=1)
+        less = self._penalty.of_squares(squares)
+        losses = self._side_by_side(weights, self._compared)
+        if self._compared < self.size and _are_close(losses, less):
+            losses = self._side_by_side(weights, self.size)
+        gains, chance = _gains(losses, less, default)
         with np.errstate(all="ignore"):  # where training diverges
-            gains = losses[default] - losses
-            chance = doubt * gains.std(axis=1) / math.sqrt(self._compared)
-            less = self._penalty.of_squares(squares[default] - squares)
-            sure: Doubles = gains.mean(axis=1) + less - chance
+            sure: Doubles = gains - DOUBT * chance
         sure[~np.isfinite(sure)] = -math.inf
         if not math.isfinite(squares[default]):
             sure[np.isfinite(squares)] = math.inf
         sure[default] = 0.0
         return sure
+
+    def _side_by_side(self, weights: Arrays, size: int) -> Doubles:
+        """The losses of the first rows, a line for each of some weights."""
+        look = partial(self._losses, self._heads, weights)
+        return np.concatenate(in_shares(look, size, self.threads), axis=1)
 
     def _taken(self, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """The weights of the columns that the sample has."""
@@ -104,10 +109,13 @@ class Sample:
         """The mean squared length of a row."""
         return float(squared_norm(self.rows.values)) / self.size
 
-    def objectives(self, heads: Heads, weights: Arrays, begin: int, end: int) -> Doubles:
-        """The objective of some heads on some rows, for each of some weights."""
-        found = self._losses(heads, weights, begin, end)
-        penalties = [self._penalty.value(some[: -heads.width]) for some in weights]
+    def objectives(self, heads: Heads, weights: Arrays, size: int, times: float) -> Doubles:
+        """The objective of some heads on the first rows, for each of some weights.
+
+        With so many `times` the penalty.
+        """
+        found = self._losses(heads, weights, 0, size)
+        penalties = [times * self._penalty.value(some[: -heads.width]) for some in weights]
         with np.errstate(all="ignore"):  # where it diverges
             objectives: Doubles = found.mean(axis=1) + penalties
         return objectives
@@ -119,3 +127,19 @@ def _renumbered(indices: npt.NDArray[np.uint32], columns: int) -> npt.NDArray[np
     bits, before = np.zeros(words, np.uint64), np.empty(words, np.uint32)
     used = np.empty(min(columns, len(indices)), np.uint32)
     return used[: row_kernels.renumber(indices, bits, before, used)]
+
+
+def _gains(losses: Doubles, penalties: Doubles, base: int) -> tuple[Doubles, Doubles]:
+    """By how much objectives are below that of the base, on some rows; and the standard errors."""
+    with np.errstate(all="ignore"):  # where training diverges
+        gains = losses[base] - losses
+        chance = gains.std(axis=1) / math.sqrt(losses.shape[1])
+        return gains.mean(axis=1) + (penalties[base] - penalties), chance
+
+
+def _are_close(losses: Doubles, penalties: Doubles) -> bool:
+    """Whether it may be chance which of some weights are best."""
+    with np.errstate(all="ignore"):
+        best = int(np.argmin(losses.mean(axis=1) + penalties))
+        gains, chance = _gains(losses, penalties, best)
+        return int(np.sum(gains + CLOSE * chance >= 0)) > 1

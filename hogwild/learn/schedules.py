@@ -13,6 +13,8 @@ from typing import Any
 
 from hogwild.kernels.compile import inline
 
+COMES_TO_REST = 0.5  # the part of an epoch, at its end, in which the intercept does
+LEAST_LEFT = 0.01  # of the epoch, for the intercept's last steps
 Rate = Callable[[Any, float], float]  # of a plan, at step t
 
 
@@ -21,17 +23,18 @@ class Schedule:
     """A schedule: its formula, its rate, the scale of the weights, and whether epochs change it.
 
     `stored_rate` is rate / scale, by which stored weights change, in closed form: every step would
-    wait for the division.
+    wait for the division. `intercept_rate` is the rate of the intercept.
     """
 
     formula: str
     rate: Rate
     scale: Rate
     stored_rate: Rate
+    intercept_rate: Rate
     backs_off: bool = False
 
     def __post_init__(self) -> None:
-        for function in (self.rate, self.scale, self.stored_rate):
+        for function in (self.rate, self.scale, self.stored_rate, self.intercept_rate):
             inline(function)
 
 
@@ -41,6 +44,7 @@ def _constant(formula: str, backs_off: bool = False) -> Schedule:
         lambda plan, t: plan.eta0,
         lambda plan, t: math.exp(-plan.l2 * plan.eta0 * (t - plan.since)),
         lambda plan, t: plan.eta0 * math.exp(plan.l2 * plan.eta0 * (t - plan.since)),
+        lambda plan, t: plan.eta0 * plan.intercept,
         backs_off,
     )
 
@@ -50,12 +54,20 @@ def _root_stored_rate(plan: Any, t: float) -> float:
     return plan.eta0 / root * math.exp(2.0 * plan.l2 * plan.eta0 * (root - math.sqrt(plan.since)))
 
 
+def _inverse_intercept_rate(plan: Any, t: float) -> float:
+    # Every row moves the intercept, and no penalty holds it: it comes to rest as the epoch ends
+    left = max(LEAST_LEFT, (plan.end - t) / plan.rows)
+    rate = plan.eta0 / (1.0 + plan.l2 * plan.eta0 * t)
+    return plan.intercept * rate * min(1.0, left / COMES_TO_REST)
+
+
 SCHEDULES: dict[str, Schedule] = {
     "inverse": Schedule(
         "eta0 / (1 + l2 * eta0 * t)",
         lambda plan, t: plan.eta0 / (1.0 + plan.l2 * plan.eta0 * t),
         lambda plan, t: (1.0 + plan.l2 * plan.eta0 * plan.since) / (1.0 + plan.l2 * plan.eta0 * t),
         lambda plan, t: plan.eta0 / (1.0 + plan.l2 * plan.eta0 * plan.since),
+        _inverse_intercept_rate,
     ),
     "constant": _constant("eta0"),
     "sqrt": Schedule(
@@ -65,6 +77,7 @@ SCHEDULES: dict[str, Schedule] = {
             -2.0 * plan.l2 * plan.eta0 * (math.sqrt(t) - math.sqrt(plan.since))
         ),
         _root_stored_rate,
+        lambda plan, t: plan.eta0 * plan.intercept / math.sqrt(t),
     ),
     "backoff": _constant("eta0 * beta^(epochs done)", backs_off=True),
 }

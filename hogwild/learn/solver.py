@@ -1,5 +1,6 @@
 """The interface of a solver, which learns a linear model."""
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -10,7 +11,7 @@ from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.order import shuffle
 from hogwild.learn.heads import Heads
-from hogwild.learn.problem import Doubles, Now
+from hogwild.learn.problem import Doubles, Now, Share
 from hogwild.learn.sample import Sample
 from hogwild.learn.sets import Set
 from hogwild.parallel.memory import Arrays, Wanted
@@ -112,6 +113,10 @@ class Solver(ABC):
     def plan(self, since: float, eta0: float, *numbers: float) -> Any:
         """The numbers of a share of an epoch; `numbers` are those of the outcome."""
 
+    def plan_of(self, share: Share) -> Any:
+        """The same for a share."""
+        return self.plan(share.done, share.eta0, *share.numbers)
+
     @abstractmethod
     def rate(self, done: int, eta0: float) -> float:
         """The rate of step number `done`."""
@@ -146,3 +151,7 @@ class Solver(ABC):
     @abstractmethod
     def find_rate(self, sample: Sample) -> float:
         """A first rate, found on a few rows."""
+
+    def tried(self, sample: Sample) -> float:
+        """The objective that some rows come to at that rate; infinity: there is no telling."""
+        return math.inf

@@ -37,18 +37,37 @@ Trial = Callable[[RowView, npt.NDArray[np.uint32], float, Room], Sequence[Floats
 
 
 def first_rate(
-    sample: Sample, trial: Trial, guess: float, heads: Heads, on_all: bool = False
+    sample: Sample,
+    trial: Trial,
+    guess: float,
+    heads: Heads,
+    on_all: bool = False,
+    times: float = 1.0,
 ) -> float:
-    """The best of some rates: learned with on one half of the sample, and judged on the other.
+    """The best of some rates: learned with on half of the sample, and judged on the same rows.
 
-    `on_all`: judged on both halves, for a solver that takes no mean of its weights. In many epochs
-    it comes closer to the rows than a trial does, at a rate that for one pass is too large.
+    An epoch is judged on its rows, too. For a trial to be like it, few rows need a penalty that
+    weighs as much beside them: so many `times` as much.
+
+    `on_all`: judged on the other half as well, for a solver that takes no mean of its weights. In
+    many epochs it comes closer to the rows than a trial does, at a rate that for one pass is too
+    large.
     """
     # The fewer rows, the less they may say against the guess
     most = max(4.0, sample.size / 32)
     rooms = [Room(sample.columns) for _ in range(sample.threads)]
-    objective = partial(_objective_after, sample, trial, rooms, heads, on_all)
+    objective = partial(_objective_after, sample, trial, rooms, heads, on_all, times)
     return best_rate(objective, guess, most, sample.threads)
+
+
+def tried(sample: Sample, trial: Trial, heads: Heads, rate: float) -> float:
+    """The objective on all of the sample that is tried on, after learning from half of it."""
+    return _objective_after(sample, trial, [Room(sample.columns)], heads, True, 1.0, rate)
+
+
+def learned_from(sample: Sample) -> int:
+    """How many rows a trial learns from: the first of the sample."""
+    return min(sample.size, TRIED) // 2 if sample.size >= 16 else sample.size
 
 
 def power_of_two(wanted: float) -> float:
@@ -57,18 +76,23 @@ def power_of_two(wanted: float) -> float:
 
 
 def _objective_after(
-    sample: Sample, trial: Trial, rooms: list[Room], heads: Heads, on_all: bool, rate: float
+    sample: Sample,
+    trial: Trial,
+    rooms: list[Room],
+    heads: Heads,
+    on_all: bool,
+    times: float,
+    rate: float,
 ) -> float:
-    """The objective on the one half or on both, after learning from the other at this rate.
+    """The objective on the rows that were learned from at this rate, or on all.
 
     It is that of the last weights or of their mean, whichever is lower: on noisy data the last
     ones alone would call for next to no learning.
     """
-    size = min(sample.size, TRIED)
-    # With very few rows, the same ones must do for both
-    count, judged = (size // 2, size // 2) if size >= 16 else (size, 0)
+    count = learned_from(sample)
     room = rooms.pop()  # as many as there are threads
     weights = trial(sample.rows, np.arange(count, dtype=np.uint32), rate, room)
-    objectives = sample.objectives(heads, weights, 0 if on_all else judged, size)
+    size = min(sample.size, TRIED) if on_all else count
+    objectives = sample.objectives(heads, weights, size, times)
     rooms.append(room)
     return min(value if math.isfinite(value) else math.inf for value in objectives.tolist())

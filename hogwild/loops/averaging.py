@@ -56,7 +56,7 @@ class MixedWorker(RowWorker):
         before = share.done // self._control.workers
         task = self._task(share._replace(done=before))
         total, place, self._scale = 0.0, begin, 1.0
-        while place < stop and self._control.goes_on():
+        while place < stop and self._goes_on(total):
             end = min(place + self._problem.chunk, stop)
             if self._gap:
                 end = min(end, (place // self._gap + 1) * self._gap)

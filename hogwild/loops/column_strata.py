@@ -68,7 +68,7 @@ class ColumnStrataWorker(Worker):
         stored = view(Stored, weights, weights, intercept, intercept, self._shared["row_state"])
         task = problem.task(rows[order], share)
         total = 0.0
-        while place < stop and self._control.goes_on():
+        while place < stop and self._goes_on(total):
             end = min(place + problem.chunk, stop)
             clock = view(Clock, share.done + SHARDS * (place - first), SHARDS)
             total += parts_loop(problem.step)(task, view(Span, place, end), stored, clock)

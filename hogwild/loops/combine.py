@@ -52,7 +52,7 @@ LISTED, IN_ORDER = 2.5, 0.7  # non-zeros that take as long as exchanging a colum
 AT_LEAST = 100.0  # non-zeros that take as long as any exchange
 FEWEST_TIMES = 16  # an epoch that all columns are exchanged, whatever it takes
 WARM_UP = 0.05  # of an epoch, after which exchanges may not take more than that
-LOOK = 50_000_000  # non-zeros between two looks at the parent
+LOOK = 10_000_000  # non-zeros between two looks at the parent
 
 FEWEST_SNAPSHOTS = 8  # of an epoch, that a worker takes; two of them are late
 EVEN = 4  # each worker's sums are rescaled as if over so many snapshots, one of them late
@@ -213,7 +213,7 @@ class CombineWorker(RowWorker):
             task = self._task(share)
             clock = view(Clock, share.done, max(1.0, WARM_UP * self._problem.units))
             place = begin
-            while place < stop and self._control.goes_on():
+            while place < stop and self._goes_on(total):
                 end = min(stop, place + self._rows_between_looks)
                 total += self.kernel(self._problem.step)(
                     task,

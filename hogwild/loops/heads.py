@@ -108,7 +108,7 @@ class HeadsWorker(RowWorker):
         total, place, reported = 0.0, begin, False
         self._fetch()
         while place < stop:
-            if not reported and not self._control.goes_on():
+            if not reported and not self._goes_on(total):
                 stop, reported = self._last_place(place), True
                 continue
             end = min(place + self._problem.chunk, (place // gap + 1) * gap, stop)

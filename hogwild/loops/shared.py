@@ -173,7 +173,7 @@ class RowWorker(Worker):
         self._snapshots = self._in_kernel()
         total = 0.0
         place = begin
-        while place < stop and self._control.goes_on():
+        while place < stop and self._goes_on(total):
             clock = self._clock(share)
             end = min(place + self._piece(share, clock), stop)
             total += self._visit(task, place, end, clock)

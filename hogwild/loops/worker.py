@@ -4,6 +4,7 @@ The problem says what is computed, the team when. Kinds of workers differ in who
 weights: each strategy has its own.
 """
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -85,6 +86,12 @@ class Worker(ABC):
         losses = self._learn(share)
         seconds = time.monotonic() - began
         return Learned(losses, seconds, self._merged, self._waited, self._alone)
+
+    def _goes_on(self, losses: float) -> bool:
+        """Whether to go on, given the sum of losses so far: where that overflowed, nobody does."""
+        if not math.isfinite(losses):
+            self._control.stop()
+        return self._control.goes_on()
 
     def evaluate(self, data: str) -> npt.NDArray[np.float64]:
         """The sums over this worker's parts of a set of examples, a row for each part."""

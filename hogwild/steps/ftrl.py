@@ -1,4 +1,4 @@
-"""FTRL-proximal: an L1 penalty with weights that are exactly zero, in every loop.
+"""FTRL-proximal: a rate for each weight, and with an L1 penalty weights that are zero.
 
     w_j = 0 where |z_j| <= l1 h_j, else -(z_j - sign(z_j) l1 h_j) / (beta / alpha + s_j + l2 h_j)
     g_j = slope(score, target) x_j,   sigma_j = g_j^2 / (2 r_j + |g_j|) / alpha
@@ -17,6 +17,10 @@ rows that other copies have not merged yet, while all rows count: weights get to
 numbers that a copy reads for a column always belong together.
 
 The intercept is a column with the value `intercept`, without penalty.
+
+Normalized, it takes the steps that it would take if each column were divided by its typical size
+a_j (after Ross, Mineiro and Langford, "Normalized online learning", 2013): alpha / a_j stands for
+alpha, beta a_j for beta. Penalties and weights are those of the columns as they are.
 """
 
 import math
@@ -26,15 +30,15 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from hogwild.kernels.compile import always_inline, inline, kernel
+from hogwild.kernels.compile import Kernel, always_inline, inline, kernel
 from hogwild.kernels.primitives import U, writable
 from hogwild.kernels.targets import target_of
-from hogwild.kernels.views import FLOATS, RowView, Span, type_of
+from hogwild.kernels.views import DOUBLES, FLOATS, RowView, Span, type_of
 from hogwild.learn.losses import LOSSES, adder
 from hogwild.steps.step import Step
 
-Z, S, C, D = (U(lane) for lane in range(4))  # places of what is stored for a column
-WIDTH = 4
+# Places of what is stored for a column; the size of its values only where steps are normalized
+Z, S, C, D, SIZE = (U(lane) for lane in range(5))
 
 
 class Plan(NamedTuple):
@@ -46,6 +50,7 @@ class Plan(NamedTuple):
     l1: float
     since: float  # rows before this epoch
     growth: float  # of r^2 in a step, for a column that many rows share
+    square: float  # of a typical value; 1 unless normalized
     intercept: float  # the value of its column; 0: there is none
     parameter: float  # of the loss
 
@@ -53,7 +58,7 @@ class Plan(NamedTuple):
 @inline
 def rate_at(plan, t):
     """The rate, at step t, of the weight of a column that many rows share."""
-    return plan.alpha / math.sqrt(plan.beta * plan.beta + plan.growth * t)
+    return plan.alpha / (plan.square * math.sqrt(plan.beta * plan.beta + plan.growth * t))
 
 
 @inline
@@ -63,10 +68,24 @@ def unscaled(plan, t):
 
 
 @inline
-def weight_of(stored, place, plan, h):
+def same_rates(stored, place, plan):
+    """alpha and beta, of any column."""
+    return plan.alpha, plan.beta
+
+
+@inline
+def rates_by_size(stored, place, plan):
+    """alpha and beta of the column at a place, by the size of its values."""
+    size = np.float64(stored[place + SIZE])
+    return plan.alpha / size, plan.beta * size
+
+
+@inline
+def weight_of(stored, place, plan, rates, h):
     """The weight for the numbers stored at a place, after the penalties of h rows."""
+    alpha, beta = rates
     z, threshold = np.float64(stored[place + Z]), plan.l1 * h
-    s = plan.beta / plan.alpha + np.float64(stored[place + S])
+    s = beta / alpha + np.float64(stored[place + S])
     return (max(-threshold, min(z, threshold)) - z) / (s + plan.l2 * h)
 
 
@@ -77,20 +96,28 @@ def rows_of(stored, place, plan):
 
 
 @inline
-def add(gradient, weight, read, write, place, plan):
+def add(gradient, weight, read, write, place, rates):
     """Adds a gradient to the numbers stored at a place."""
+    alpha, beta = rates
     before = read[place + S]
-    r = plan.beta + plan.alpha * np.float64(before)
+    r = beta + alpha * np.float64(before)
     # As far as single precision keeps it: z must hold the same sum of sigmas as s
-    more = gradient * gradient / (plan.alpha * (r + r + abs(gradient)))
+    more = gradient * gradient / (alpha * (r + r + abs(gradient)))
     sigma = np.float32(before + more) - before
     write[place + Z] += np.float32(gradient - np.float64(sigma) * weight)  # races where shared
     write[place + S] += sigma
 
 
+def width_of(normalized: bool) -> int:
+    """Numbers stored for a column."""
+    return 5 if normalized else 4
+
+
 @cache
-def ftrl(loss: str, weighted: bool) -> Step:
+def ftrl(loss: str, weighted: bool, normalized: bool) -> Step:
     """The step for a loss, with or without weights of the rows."""
+    rates_of = rates_by_size if normalized else same_rates
+    width = U(width_of(normalized))
     slope_of, add_of = LOSSES[loss].slope, adder(loss, weighted)
     target_and_weight = target_of(weighted)
 
@@ -98,12 +125,14 @@ def ftrl(loss: str, weighted: bool) -> Step:
     def look(task, row, stored, t, sums):
         rows, plan = task.rows, task.plan
         target, weight = target_and_weight(rows, row)
-        score = plan.intercept * weight_of(stored.bias, U(0), plan, 0.0)
+        rates = rates_of(stored.bias, U(0), plan)
+        score = plan.intercept * weight_of(stored.bias, U(0), plan, rates, 0.0)
         for k in range(U(rows.begins[row]), U(rows.ends[row])):
-            place = U(WIDTH) * U(rows.columns[k])
+            place = width * U(rows.columns[k])
             if place >= U(stored.read.size):  # never true; without it LLVM uses gathers, which wait
                 break  # for all writes of the previous row and take three times as long
-            now = weight_of(stored.read, place, plan, rows_of(stored.read, place, plan))
+            h, rates = rows_of(stored.read, place, plan), rates_of(stored.read, place, plan)
+            now = weight_of(stored.read, place, plan, rates, h)
             score += now * np.float64(rows.values[k])
         task.own.slopes[0] = weight * slope_of(score, target, plan.parameter)
         return add_of(sums, weight, score, target, plan.parameter)
@@ -112,39 +141,49 @@ def ftrl(loss: str, weighted: bool) -> Step:
     def write(task, row, stored, t):
         rows, plan, slope = task.rows, task.plan, task.own.slopes[0]
         for k in range(U(rows.begins[row]), U(rows.ends[row])):
-            place = U(WIDTH) * U(rows.columns[k])
+            place = width * U(rows.columns[k])
             if slope != 0.0:
-                h = rows_of(stored.read, place, plan)
-                weight = weight_of(stored.read, place, plan, h)
+                h, rates = rows_of(stored.read, place, plan), rates_of(stored.read, place, plan)
+                weight = weight_of(stored.read, place, plan, rates, h)
                 gradient = slope * np.float64(rows.values[k])
-                add(gradient, weight, stored.read, stored.write, place, plan)
+                add(gradient, weight, stored.read, stored.write, place, rates)
             stored.write[place + C] += np.float32(1)
         if slope != 0.0:
-            weight = weight_of(stored.bias, U(0), plan, 0.0)
-            add(slope * plan.intercept, weight, stored.bias, stored.moved, U(0), plan)
+            rates = rates_of(stored.bias, U(0), plan)
+            weight = weight_of(stored.bias, U(0), plan, rates, 0.0)
+            add(slope * plan.intercept, weight, stored.bias, stored.moved, U(0), rates)
 
-    name = f"ftrl-{loss}" + ("-weighted" if weighted else "")
-    return Step(name, look, write, rate_at, unscaled, Plan, WIDTH, targets=1 + weighted)
+    name = f"ftrl-{loss}" + "-weighted" * weighted + "-normalized" * normalized
+    return Step(name, look, write, rate_at, unscaled, Plan, int(width), targets=1 + weighted)
 
 
-@kernel(types.void(FLOATS, type_of(Plan), type_of(Span), FLOATS))
-def finish(stored, plan, span, weights):
-    """The weights of some columns after an epoch; the last is the intercept.
+@cache
+def finisher(normalized: bool) -> Kernel:
+    """The kernel for the weights of some columns after an epoch; the last is the intercept.
 
     The rows of the epoch now count as earlier ones.
     """
-    last = U(weights.size) - U(1)
-    for column in range(span.begin, span.end):
-        place = U(WIDTH) * column
-        stored[place + C] = np.float32(0)
-        h = 0.0 if column == last else plan.since
-        weight = weight_of(stored, place, plan, h)
-        weights[column] = np.float32(weight * plan.intercept if column == last else weight)
+    rates_of = rates_by_size if normalized else same_rates
+    width = U(width_of(normalized))
+
+    def finish(stored, plan, span, weights):
+        last = U(weights.size) - U(1)
+        for column in range(span.begin, span.end):
+            place = width * column
+            stored[place + C] = np.float32(0)
+            h = 0.0 if column == last else plan.since
+            weight = weight_of(stored, place, plan, rates_of(stored, place, plan), h)
+            weights[column] = np.float32(weight * plan.intercept if column == last else weight)
+
+    signature = types.void(FLOATS, type_of(Plan), type_of(Span), FLOATS)
+    return Kernel(finish, signature, name="finish-ftrl" + "-normalized" * normalized)
 
 
-@kernel(types.void(type_of(RowView), type_of(Span), writable(types.uint32)))
-def count(rows, span, counts):
-    """Counts the rows that hold each column."""
+@kernel(types.void(type_of(RowView), type_of(Span), writable(types.uint32), DOUBLES))
+def count(rows, span, counts, squares):
+    """Counts the rows that hold each column, and adds up the squares of its values."""
     for row in range(span.begin, span.end):
         for k in range(U(rows.begins[row]), U(rows.ends[row])):
-            counts[U(rows.columns[k])] += np.uint32(1)
+            column, value = U(rows.columns[k]), np.float64(rows.values[k])
+            counts[column] += np.uint32(1)
+            squares[column] += value * value

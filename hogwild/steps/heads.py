@@ -1,7 +1,7 @@
 """Stochastic gradient descent for K heads at once: one against the rest, or softmax.
 
     w_h <- (1 - rate l2) w_h;  s_h = <w_h, x> + b_h                       for each head h
-    w_h <- w_h - rate g_h x;   b_h <- b_h - intercept rate g_h
+    w_h <- w_h - rate g_h x;   b_h <- b_h - (rate of b) g_h
 
 One against the rest: g_h = slope(s_h, 1 if the row belongs to h, else -1), for any loss of two
 classes. Softmax with cross-entropy: g_h = p_h - [h is the row's class], p_h = exp(s_h) / sum of
@@ -30,10 +30,11 @@ FARTHEST = 600.0  # above the score of the row's class: K exponentials of it do 
 @cache
 def heads(loss: str, kind: str, schedule: str, weighted: bool, register: int) -> Step:
     """The step for a loss, a kind of targets and a schedule, with or without row weights."""
-    rate, scale, known = SCHEDULES[schedule].rate, SCHEDULES[schedule].scale, (weighted, register)
+    learned, known = SCHEDULES[schedule], (weighted, register)
+    rate, scale = learned.rate, learned.scale
     look = COUPLED[loss](scale, *known) if loss in COUPLED else _against(loss, kind, scale, *known)
     name = f"heads-{loss}-{kind}-{schedule}-{register}{'-weighted' * weighted}"
-    write = _writing(scale, SCHEDULES[schedule].stored_rate, register)
+    write = _writing(learned.stored_rate, learned.intercept_rate, register)
     return Step(name, look, write, rate, scale, Plan, width=0, targets=0)
 
 
@@ -102,19 +103,17 @@ def _softmax(scale_of: Any, weighted: bool, register: int) -> Any:
 COUPLED = {"cross_entropy": _softmax}
 
 
-def _writing(scale_of: Any, stored_rate_of: Any, register: int) -> Any:
+def _writing(stored_rate_of: Any, intercept_rate_of: Any, register: int) -> Any:
     add = head_adder(register)
 
     @always_inline
     def write(task, row, stored, t):
         plan, shape, slopes = task.plan, task.shape, task.own.scores
-        rate = stored_rate_of(plan, t)
-        step = np.float32(-rate)
-        of_bias = np.float32(scale_of(plan, t) * plan.intercept)
+        step, of_bias = np.float32(-stored_rate_of(plan, t)), np.float32(intercept_rate_of(plan, t))
         for first in range(shape.first, shape.end, U(register)):
             for head in range(first, first + U(register)):
+                stored.moved[head] -= slopes[head] * of_bias
                 slopes[head] *= step
-                stored.moved[head] += slopes[head] * of_bias
         add(task.rows, row, stored.write, shape, slopes)
 
     return write

@@ -1,7 +1,7 @@
 """Stochastic gradient descent with an L2 penalty, one weight for each column.
 
     w <- (1 - rate l2) w;  score = <w, x> + b
-    w <- w - rate slope(score, target) x;  b <- b - intercept rate slope
+    w <- w - rate slope(score, target) x;  b <- b - (rate of b) slope
 
 Decaying every weight at each step would be dense work, so weights are stored divided by a scale,
 the share that the penalty has left of them (see learn/schedules.py).
@@ -33,6 +33,8 @@ class Plan(NamedTuple):
     since: float  # the step at which the weights were last stored whole
     intercept: float  # the intercept's rate over that of the weights; 0: there is none
     parameter: float  # of the loss
+    end: float  # the step at which the epoch ends
+    rows: float  # of an epoch
 
 
 @cache
@@ -41,26 +43,25 @@ def sgd(loss: str, schedule: str, weighted: bool) -> Step:
     slope_of, add_of = _slope_in_step(loss, schedule), adder(loss, weighted)
     known = SCHEDULES[schedule]
     scale_of, stored_rate_of = known.scale, known.stored_rate
+    intercept_rate_of = known.intercept_rate
     target_and_weight = target_of(weighted)
 
     @inline
     def look(task, row, stored, t, sums):
         rows, plan, own = task.rows, task.plan, task.own
         target, weight = target_and_weight(rows, row)
-        scale = scale_of(plan, t)
-        dot = np.float32(scale) * dot_with(rows, row, stored.read)
+        dot = np.float32(scale_of(plan, t)) * dot_with(rows, row, stored.read)
         score = np.float64(dot + stored.bias[0])
         own.slopes[0] = weight * slope_of(task, row, t, score, target, weight)
-        own.slopes[1] = scale
         return add_of(sums, weight, score, target, plan.parameter)
 
     @inline
     def write(task, row, stored, t):
         plan, slope = task.plan, task.own.slopes[0]
         if slope != 0.0:
-            rate = stored_rate_of(plan, t)
-            add_to_columns(task.rows, row, np.float32(-slope * rate), stored.write)
-            stored.moved[0] -= np.float32(slope * rate * task.own.slopes[1] * plan.intercept)
+            step = np.float32(-slope * stored_rate_of(plan, t))
+            add_to_columns(task.rows, row, step, stored.write)
+            stored.moved[0] -= np.float32(slope * intercept_rate_of(plan, t))
 
     name = f"sgd-{loss}-{schedule}" + ("-weighted" if weighted else "")
     return Step(name, look, write, known.rate, scale_of, Plan, targets=1 + weighted)
@@ -68,7 +69,8 @@ def sgd(loss: str, schedule: str, weighted: bool) -> Step:
 
 def _slope_in_step(loss: str, schedule: str) -> Any:
     """(task, row, t, score, target, weight) -> the slope that the step of a row takes."""
-    slope, after, rate_of = LOSSES[loss].slope, LOSSES[loss].after, SCHEDULES[schedule].rate
+    slope, after = LOSSES[loss].slope, LOSSES[loss].after
+    rate_of, intercept_rate_of = SCHEDULES[schedule].rate, SCHEDULES[schedule].intercept_rate
     if after is None:
 
         @inline
@@ -79,8 +81,8 @@ def _slope_in_step(loss: str, schedule: str) -> Any:
 
     @inline
     def implicit(task, row, t, score, target, weight):
-        squares = np.float64(squared_length(task.rows, row)) + task.plan.intercept
-        pull = max(LEAST_PULL, weight * rate_of(task.plan, t) * squares)
+        of_weights = rate_of(task.plan, t) * np.float64(squared_length(task.rows, row))
+        pull = max(LEAST_PULL, weight * (of_weights + intercept_rate_of(task.plan, t)))
         return (score - after(score, target, pull)) / pull
 
     return implicit

@@ -89,7 +89,7 @@ def test_all_heads_learn_what_the_reference_does(heads, kind):
     loss, kind = kind.split(" of ")
     found, total, (X, signs, order) = learned(heads, kind, loss)
     start = np.zeros((heads, COLUMNS)), np.zeros(heads)
-    plan = reference.Plan(loss, "inverse", 0.1, 1e-2, SHARE)
+    plan = reference.Plan(loss, "inverse", 0.1, 1e-2, *plan_of(share=SHARE)[3:])
     W, b, expected = reference.learn_heads(X, signs, order, plan, *start, np.arange(ROWS + 1.0))
     np.testing.assert_allclose(found[:-1, :heads].T, W, 2e-4, 2e-5)
     np.testing.assert_allclose(found[-1, :heads], b, 2e-4, 2e-5)
@@ -100,7 +100,7 @@ def test_all_heads_learn_what_the_reference_does(heads, kind):
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_every_schedule_is_that_of_the_reference(schedule):
     found, _, (X, signs, order) = learned(5, "classes", "squared_hinge", schedule=schedule)
-    plan = reference.Plan("squared_hinge", schedule, 0.1, 1e-2, SHARE)
+    plan = reference.Plan("squared_hinge", schedule, 0.1, 1e-2, *plan_of(share=SHARE)[3:])
     start = np.zeros((5, COLUMNS)), 0.0
     W, b, _ = reference.learn_heads(X, signs, order, plan, *start, np.arange(ROWS + 1.0))
     np.testing.assert_allclose(found[:-1, :5].T, W, 2e-4, 2e-5)

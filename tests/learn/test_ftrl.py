@@ -14,10 +14,12 @@ import hogwild
 from hogwild.config import Config
 from hogwild.data.synthetic import rcv1
 from hogwild.kernels.order import shuffle
+from hogwild.learn.ftrl import Ftrl
 from hogwild.learn.linear import LinearProblem
 from hogwild.learn.losses import CLASSES, LOSSES, SIGNS
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.problem import Share
+from hogwild.learn.sgd import Sgd
 from hogwild.loops.strategies import STRATEGIES
 from hogwild.seeds import seed_of
 from tests import reference
@@ -59,28 +61,63 @@ def digest(result: Any) -> str:
     loss=[name for name in LOSSES if LOSSES[name].kinds != (CLASSES,)],
     intercept=[True, False],
     weighted=[False, True],
+    schedule=["adaptive", "normalized"],
+    l1=[0.0, 3e-3],
 )
-def test_one_worker_does_what_the_reference_does(loss, intercept, weighted):  # type: ignore[no-untyped-def]
+def test_one_worker_does_what_the_reference_does(loss, intercept, weighted, schedule, l1):  # type: ignore[no-untyped-def]
     X, y, counts = draw()
     y = y if task_of(loss) == "svm" else counts
+    l1 = 3e-3 if loss == "perceptron" else l1  # which needs another schedule without
+    eta0 = 0.5 if schedule == "adaptive" else 0.05
     weights = np.random.default_rng(1).integers(0, 4, len(y)) / 2.0 if weighted else None
-    options = {"l1": 3e-3, "l2": 1e-2, "eta0": 0.5, "epochs": 3, "seed": 7, "intercept": intercept}
+    X = X * 4.0 ** np.arange(-2, 3).repeat(4) if schedule == "normalized" else X
+    options = {"l1": l1, "l2": 1e-2, "eta0": eta0, "epochs": 3, "seed": 7, "intercept": intercept}
+    options["schedule"] = schedule
     result = learn(X, y, loss, weights=weights, **options)
     rows = hogwild.Rows(X, y, sample_weight=weights)
     given = {"task": task_of(loss), "loss": loss} | options
     problem = LinearProblem(rows, None, Config.of(given))
-    plan = problem.plan(Share(1, 0, 1, 0, 0.5))
+    plan = problem.plan(Share(1, 0, 1, 0, eta0))
     orders = [np.empty(len(y), np.uint32) for _ in range(3)]
     for epoch, order in enumerate(orders, 1):
         shuffle(order, 0, np.uint64(seed_of(7, epoch, 0)))
     if weighted:
         weights = weights / weights.mean()
-    numbers = loss, default_of(loss), 0.5, plan.beta, 3e-3, 1e-2, plan.intercept
-    w, b, totals = reference.follow(X, y, orders, numbers, weights)
+    numbers = loss, default_of(loss), eta0, plan.beta, l1, 1e-2, plan.intercept
+    w, b, totals = reference.follow(X, y, orders, numbers, weights, schedule == "normalized")
     np.testing.assert_allclose(result.model.weights, w, 5e-3, 5e-4)
     np.testing.assert_allclose(result.model.intercept, b, 5e-3, 5e-4)
     assert result.trace[-1]["online_loss"] == pytest.approx(totals[-1] / len(y), rel=1e-3)
     assert bool(b) == intercept
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.02])
+def test_normalized_columns_in_other_units_are_learned_alike(l1):  # type: ignore[no-untyped-def]
+    """Without an l2; an l1 is of the weights as they are, so it is in the same units for all."""
+    X, y, _ = draw()
+    units = 2.0 ** np.arange(-30, 30, 3) if l1 == 0 else np.full(COLUMNS, 2.0**-12)
+    options = {"schedule": "normalized", "l2": 0.0, "epochs": 3, "workers": 1}
+    base = learn(X, y, "logistic", l1, **options)
+    scaled = learn(X * units, y, "logistic", l1 * units[0] * (l1 > 0), **options)
+    assert scaled.header["chosen"]["eta0"] == base.header["chosen"]["eta0"]
+    np.testing.assert_allclose(scaled.model.weights * units, base.model.weights, 1e-4, 1e-6)
+    assert scaled.model.intercept == pytest.approx(base.model.intercept, rel=1e-4)
+
+
+@pytest.mark.parametrize("strategy", ["combine", "hogwild", "ordered"])
+@pytest.mark.parametrize("schedule", ["adaptive", "normalized"])
+def test_with_a_rate_for_each_weight_the_optimum_is_reached_without_an_l1(
+    schedule: str, strategy: str
+) -> None:
+    X, y, _ = draw(1000)
+    units = 10.0 ** np.linspace(-3, 3, COLUMNS) if schedule == "normalized" else 1.0
+    options: dict[str, Any] = {"l2": 1e-3, "epochs": 100, "schedule": schedule, "workers": 2}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", hogwild.HogwildWarning)  # one worker may learn alone
+        result = learn(X * units, y, "logistic", 0.0, strategy=strategy, **options)
+    proved = hogwild.train(hogwild.Rows(X * units, y), task="logistic", l2=1e-3, tol=1e-5)
+    best = proved.trace[-1]["objective"]
+    assert best * (1 - 1e-4) <= result.trace[-1]["objective"] <= best * (1 + 1e-3)
 
 
 # The optimum
@@ -199,12 +236,17 @@ def test_every_strategy_that_adds_finds_weights_as_good(
         assert counted[-1] == np.count_nonzero(found.model.weights)
 
 
-@pytest.mark.parametrize("strategy", ["ordered", "minibatch"])
-@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+@each(
+    strategy=["ordered", "minibatch"],
+    loss=["hinge", "logistic"],
+    schedule=["adaptive", "normalized"],
+)
 def test_the_same_bytes_for_any_number_of_workers(
-    rows: hogwild.Rows, strategy: str, loss: str
+    rows: hogwild.Rows, strategy: str, loss: str, schedule: str
 ) -> None:
-    options: dict[str, Any] = {"loss": loss, "l1": 1e-4, "strategy": strategy, "eta0": 0.02}
+    eta0 = 0.02 if schedule == "adaptive" else 0.002
+    options: dict[str, Any] = {"loss": loss, "l1": 1e-4, "strategy": strategy, "eta0": eta0}
+    options["schedule"] = schedule
     found = [hogwild.train(rows, workers=w, epochs=3, tol=0, **options) for w in (1, 2, 3, 8)]
     assert not any(result.notes for result in found)  # or one worker learned for all
     assert len({digest(result) for result in found}) == 1
@@ -231,10 +273,56 @@ def test_going_on_is_training_on(rows: hogwild.Rows) -> None:
     whole = hogwild.train(rows, epochs=4, eta0=1.0, **options)
     half = hogwild.train(rows, epochs=2, eta0=1.0, **options)
     assert digest(hogwild.train(rows, epochs=2, start=half.state, **options)) == digest(whole)
-    with pytest.raises(hogwild.OptionError, match="l1: what to go on from has another"):
+    with pytest.raises(hogwild.OptionError, match="l1, schedule: what to go on from"):
         hogwild.train(rows, task="logistic", start=half.state)
     with pytest.raises(hogwild.DataError, match=r"needs 10 weights.* has 20,000"):
         hogwild.train(hogwild.Rows(np.eye(10), np.arange(10) % 2), start=half.state, **options)
+
+
+# The choice of the schedule
+
+
+def chosen(X: Any, y: Any, **options: Any) -> Any:
+    """The schedule of a training with sgd."""
+    given = {"solver": "sgd", "task": "logistic", "epochs": 3, "workers": 1} | options
+    result = hogwild.train(hogwild.Rows(X, y), **given)
+    return result.header["options"]["schedule"], result
+
+
+def test_columns_of_very_different_sizes_are_learned_by_their_sizes() -> None:
+    X, y, _ = draw(1000)
+    units = 10.0 ** np.linspace(-2, 4, COLUMNS)
+    assert chosen(X, y)[0] == "inverse"
+    name, result = chosen(X * units, y)
+    assert name == "normalized"
+    proved = hogwild.train(hogwild.Rows(X * units, y), task="logistic").trace[-1]["objective"]
+    assert result.trace[-1]["objective"] < 1.02 * proved
+    assert chosen(X * units, y, schedule="inverse")[0] == "inverse"
+    assert chosen(X * units, y, eta0=1e-9)[0] == "inverse"
+    assert chosen(X * units, y, strategy="mixed")[0] == "inverse"
+    assert chosen(X * units, np.arange(len(y)) % 3)[0] == "inverse"
+
+
+@pytest.mark.parametrize("gain", [0.0, 0.005, 0.02])
+def test_they_are_taken_where_a_trial_says_that_they_are_worth_it(
+    gain: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y, _ = draw()
+    monkeypatch.setattr(Sgd, "tried", lambda *_: 0.5)
+    monkeypatch.setattr(Ftrl, "tried", lambda *_: 0.5 - 0.5 * gain)
+    assert chosen(100 * X, y)[0] == ("normalized" if gain > 0.01 else "inverse")
+
+
+def test_training_goes_on_with_the_schedule_it_began_with() -> None:
+    X, y, _ = draw(1000)
+    units = 10.0 ** np.linspace(-2, 4, COLUMNS)
+    assert chosen(X * units, y, start=chosen(X, y)[1].state)[0] == "inverse"
+    began = chosen(X * units, y)[1].state
+    name, result = chosen(X, y, start=began)
+    assert name == "normalized"
+    assert result.state.epochs == 6
+    with pytest.raises(hogwild.OptionError, match="l1, schedule: what to go on from"):
+        chosen(X, y, start=began, schedule="inverse")
 
 
 # Options
@@ -245,10 +333,18 @@ def test_going_on_is_training_on(rows: hogwild.Rows) -> None:
     [
         ({"strategy": "averaged"}, "strategy: it needs to be one that takes no means"),
         ({"strategy": "mixed"}, "strategy: it needs to be one that takes no means"),
-        ({"schedule": "sqrt"}, "schedule: it needs to be adaptive with l1"),
-        ({"beta": 0.5}, "with l1, rates go down by themselves"),
+        ({"schedule": "sqrt"}, "schedule: it needs to be adaptive or normalized"),
+        ({"beta": 0.5}, "where each weight has a rate, it goes down"),
         ({"l1": -1.0}, "l1: must be at least 0"),
-        ({"l1": 0.0, "schedule": "adaptive"}, "schedule: it needs an l1 above 0 to be adaptive"),
+        ({"schedule": "adaptive", "solver": "coordinate"}, "schedule: it needs the solver sgd"),
+        (
+            {"l1": 0.0, "schedule": "normalized", "loss": "perceptron"},
+            "schedule: it needs another loss than perceptron",
+        ),
+        (
+            {"l1": 0.0, "schedule": "adaptive", "strategy": "mixed"},
+            "strategy: it needs to be one that takes no means",
+        ),
     ],
 )
 def test_what_does_not_go_with_l1_is_refused(options: dict[str, Any], words: str) -> None:

@@ -108,9 +108,11 @@ def test_every_combination_is_accepted_or_refused_for_what_it_lacks():
         votes = merge == MERGES[1]
         able = strategy in ("averaged", "mixed") and task in ("svm", "logistic")
         known = strategy == AUTO or STRATEGIES[strategy].deterministic
+        adapts = schedule in ("adaptive", "normalized") and task != "mf"
         if not expected:
             lacking = {
-                "schedule": schedule == "adaptive" and task != "mf",
+                "schedule": adapts and loss == "perceptron",
+                "strategy": adapts and strategy in ("averaged", "mixed"),
                 "merge": votes and not able,
                 "deterministic": deterministic and not known,
             }

@@ -32,11 +32,12 @@ def as_defined(table, guess, most):
         rate, rises, before = guess, 0, best
         while rises < 2 and 1 / most < rate / guess < most:
             rate *= factor
-            rises = 0 if (table[rate], rate) < best else rises + 1
+            is_lower = (table[rate], rate) < (0.9999 * best[0], best[1])
+            rises = 0 if is_lower else rises + 1
             if table[rate] > 1.01 * best[0]:
                 rises = 2
-            best = min(best, (table[rate], rate))
-        if best < before:
+            best = (table[rate], rate) if is_lower else best
+        if best != before:
             break
     return best[1]
 
@@ -63,7 +64,13 @@ def test_is_the_same_search_for_any_number_of_threads(seed, threads):
     assert all(1 / most / 2 <= rate <= most * 2 for rate in objective.asked)
 
 
-def test_of_rates_that_are_all_alike_the_smallest_of_the_first_tried_is_taken():
+@pytest.mark.parametrize("gain, answer", [(3e-5, 2.0), (3e-4, 128.0)])
+def test_the_guess_is_left_alone_where_it_hardly_matters(gain, answer):
+    table = {2.0**power: 1 - gain * power for power in range(-12, 8)}
+    assert best_rate(Objective(table), 2.0, 33.0, 2) == answer
+
+
+def test_of_rates_that_all_diverge_the_smallest_of_the_first_tried_is_taken():
     assert best_rate(lambda rate: math.inf, 1.0, 1000.0, 2) == as_defined(
         dict.fromkeys(ALWAYS, math.inf), 1.0, 1000.0
     )

@@ -22,12 +22,12 @@ RATES = {
 
 def rate(name, t, plan):
     """The rate of a schedule, given eta0 and l2."""
-    return SCHEDULES[name].rate(Plan(*plan, 0.0, 0.0, 0.0), t)
+    return SCHEDULES[name].rate(Plan(*plan, 0.0, 0.0, 0.0, 1.0, 1.0), t)
 
 
 def scale(name, t, since, plan):
     """The scale of weights that were stored whole at a step."""
-    return SCHEDULES[name].scale(Plan(*plan, since, 0.0, 0.0), t)
+    return SCHEDULES[name].scale(Plan(*plan, since, 0.0, 0.0, 1.0, 1.0), t)
 
 
 @pytest.fixture(params=SCHEDULES)
@@ -82,8 +82,19 @@ def test_scale_is_the_exponential_of_all_rates_so_far(name, plan):
 def test_the_stored_rate_is_the_rate_over_the_scale(name, plan, since):
     for t in since + np.array([1.0, 2.0, 17.0, 3_000.0]):
         expected = rate(name, t, plan) / scale(name, t, since, plan)
-        stored = SCHEDULES[name].stored_rate(Plan(*plan, since, 0.0, 0.0), t)
+        stored = SCHEDULES[name].stored_rate(Plan(*plan, since, 0.0, 0.0, 1.0, 1.0), t)
         assert stored == pytest.approx(expected, rel=1e-13)
+
+
+def test_the_intercept_comes_to_rest_as_an_epoch_ends_where_rates_go_down_by_the_penalty(
+    name, plan
+):
+    share, begun, rows = 0.1, 500.0, 1000.0
+    numbers = Plan(*plan, begun, share, 0.0, begun + rows, rows)
+    for done, factor in [(1, 1), (500, 1), (750, 0.5), (990, 0.02), (1000, 0.02), (1200, 0.02)]:
+        t = begun + done
+        expected = share * rate(name, t, plan) * (factor if name == "inverse" else 1)
+        assert SCHEDULES[name].intercept_rate(numbers, t) == pytest.approx(expected, rel=1e-12)
 
 
 def test_without_penalty_all_is_left(name):

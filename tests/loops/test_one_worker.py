@@ -35,11 +35,11 @@ def last(result):
 @pytest.mark.parametrize("strategy", SEQUENTIAL)
 def test_the_last_weights_are_those_of_the_reference(strategy):
     X, y = small()
-    problem = LinearProblem(hogwild.Rows(X, y), None, hogwild.Config(solver="sgd"))
+    problem = LinearProblem(hogwild.Rows(X, y), None, hogwild.Config(**OPTIONS))
     orders = [np.empty(len(y), np.uint32) for _ in range(2)]
     for epoch, order in enumerate(orders, start=1):
         shuffle(order, 0, np.uint64(seed_of(0, epoch, 0)))
-    plan = reference.Plan("logistic", "inverse", 0.02, 0.05, problem.intercept_share)
+    plan = reference.plan_of(problem, 0.02)
     w, b = reference.train(X, y, orders, plan, 1)["last"]
     np.testing.assert_allclose(last(trained(strategy)), [*w, b], 1e-4, 1e-6)
 

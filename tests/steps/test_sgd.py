@@ -41,7 +41,7 @@ def check(learned, loss, schedule, done, since, pace, share):
         sgd(loss, schedule, False), rows, order, plan, stored, (0, LONG), clock=(done, pace)
     )
     times = done + pace * np.arange(LONG + 1.0)
-    expected = reference.Plan(loss, schedule, eta0, l2, share, parameter)
+    expected = reference.Plan(loss, schedule, eta0, l2, *plan[3:])
     w, b, losses = reference.learn(X, rows.targets.astype(float), order, expected, w, b, times)
     np.testing.assert_allclose(stored[:-1] * scale(plan, times[-1]), w, 2e-4, 2e-5)
     assert stored[-1] == pytest.approx(b, rel=2e-4, abs=2e-5)
