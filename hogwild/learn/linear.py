@@ -144,16 +144,7 @@ class LinearProblem(RowProblem):
         self.seed = config.seed
         self.notes: list[str] = []
         self._given = rows
-        by_label = self._class_weights = class_weights(config, rows, self.target)
-        factors = row_weights(by_label, rows, self.target)
-        self._sets = {"train": Set.of(rows, self.target, factors)}
-        if validate is not None:
-            judged = self._narrowed(validate)
-            factors = row_weights(by_label, judged, self.target)
-            self._sets[HELD_OUT] = Set.of(judged, self.target, factors)
-            self.judge = f"{HELD_OUT}_loss"
-        if test is not None:
-            self._sets["test"] = Set.of(self._narrowed(test), self.target)
+        self._sets = self._sets_of(rows, validate, test)
         self.shown = tuple(
             Shown(f"{data}_{shown.key}", f"{data.replace('_', ' ')} {shown.title}", shown.form)
             for shown in self.target.shown
@@ -178,6 +169,19 @@ class LinearProblem(RowProblem):
         if isinstance(self._outcome, Iterated):
             self._outcome.fetching = self._fetching_of_one()
         self.snapshots, self.averages_run = self._outcome.snapshots, self._outcome.over_run
+
+    def _sets_of(self, rows: Rows, validate: Rows | None, test: Rows | None) -> dict[str, Set]:
+        """The rows as kernels take them; weights of classes are for those that are learned from."""
+        by_label = self._class_weights = class_weights(self.config, rows, self.target)
+        found = {"train": Set.of(rows, self.target, row_weights(by_label, rows, self.target))}
+        if validate is not None:
+            judged = self._narrowed(validate)
+            factors = row_weights(by_label, judged, self.target)
+            found[HELD_OUT] = Set.of(judged, self.target, factors)
+            self.judge = f"{HELD_OUT}_loss"
+        if test is not None:
+            found["test"] = Set.of(self._narrowed(test), self.target)
+        return found
 
     def _made_solver(self, config: Config, rows: Rows) -> Solver:
         # With l1 it is Ftrl by its schedule, as steps along a gradient make no zeros
