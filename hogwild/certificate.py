@@ -29,7 +29,7 @@ from hogwild.learn.needs import ON_COLUMNS
 from hogwild.learn.sets import Set, class_weights, row_weights
 from hogwild.learn.targets import target_for
 from hogwild.machine import usable_cores
-from hogwild.models.given import Given, given_model
+from hogwild.models.given import Given, GivenHeads, given_model
 from hogwild.paths import PathLike
 from hogwild.threads import share_of, side_by_side
 
@@ -79,7 +79,8 @@ def certify(
 ) -> Certificate:
     """Proves how near the optimum of its objective on some rows a linear model is.
 
-    The objective is l2/2 |w|^2 + l1 |w|_1 + mean(loss), of one score a row. The intercept is
+    The objective is l2/2 |w|^2 + l1 |w|_1 + mean(loss). Of a model of several classes or labels,
+    each against the rest, it is the sum over them. The intercept is
     penalized only in models of LIBLINEAR (and of scikit-learn's estimators that use it).
 
     Args:
@@ -92,11 +93,36 @@ def certify(
     Raises:
         OptionError: the loss or the penalty allows no proof, or is not known.
         DataError: the model and the rows do not fit.
-        HogwildError: the file holds no model, or the model is of several classes, or not linear.
+        HogwildError: the file holds no model, or the model is not linear, or of several classes
+            and not of hogwild, or of softmax.
     """
-    given = given_model(model)
-    config = _config(given, {"loss": loss, "l2": l2, "l1": l1})
+    given, asked = given_model(model), {"loss": loss, "l2": l2, "l1": l1}
+    rows = _loaded(rows, given.index_base)
+    if isinstance(given, GivenHeads):
+        return _of_heads(given, rows, asked)
+    return _of_one(given, rows, asked)
+
+
+def _of_one(given: Given, rows: Rows, asked: dict[str, Any]) -> Certificate:
+    config = _config(given, asked)
     return _Proving(given, _fitting(rows, given), config).certificate()
+
+
+def _of_heads(given: GivenHeads, rows: Rows, asked: dict[str, Any]) -> Certificate:
+    """The sums over classes or labels, each of which is a problem of two classes."""
+    known = given.target.known(rows)
+    factors = row_weights(given.class_weights, rows, given.target)
+    if factors is not None:
+        rows = rows.weighted(factors * (1.0 if rows.sample_weight is None else rows.sample_weight))
+    found = []
+    for number, head in enumerate(given.heads):
+        has = known[:, number] if known.ndim > 1 else known == number
+        found.append(_of_one(head, rows.labelled(np.where(has, 1.0, -1.0)), asked))
+    loosest = max(found, key=lambda one: one.objective - one.bound)
+    objective = sum(one.objective for one in found)
+    bound = sum(one.bound for one in found)
+    how = f"each of {len(found):,} against the rest; the one with the largest gap {loosest.how}"
+    return replace(loosest, objective=objective, bound=bound, gap=_share(objective, bound), how=how)
 
 
 def _config(given: Given, asked: dict[str, Any]) -> Config:
@@ -125,13 +151,17 @@ def _config(given: Given, asked: dict[str, Any]) -> Config:
     return Config.of(known | {"l2": l2 or 0.0, "intercept": has_intercept} | more)
 
 
-def _fitting(rows: Any, given: Given) -> Rows:
-    """The rows; with one more column if the intercept is the weight of that."""
+def _loaded(rows: Rows | PathLike, index_base: int | None) -> Rows:
     if not isinstance(rows, Rows):
-        rows = load(rows, index_base="auto" if given.index_base is None else given.index_base)
-    check_same_base(rows, given.index_base, "the training data")
+        rows = load(rows, index_base="auto" if index_base is None else index_base)
+    check_same_base(rows, index_base, "the training data")
     if not len(rows):
         raise DataError(f"{rows.name} has no rows to certify on")
+    return rows
+
+
+def _fitting(rows: Rows, given: Given) -> Rows:
+    """The rows; with one more column if the intercept is the weight of that."""
     columns = len(given.weights) - (given.penalized > 0)
     # Text does not say how many columns there are
     if rows.columns > columns or (rows.columns < columns and rows.index_base is None):

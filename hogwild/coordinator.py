@@ -557,8 +557,8 @@ class Run:
     def _tell_if_missed(self, reason: str | None, objective: float) -> None:
         if reason == "unreachable":
             self._note(
-                f"the target {self.config.target:g} is below the optimum, as is proved: the objective is "
-                f"{objective:g}. Give a larger target"
+                f"the target {self.config.target:g} is below the optimum, as is proved: the "
+                f"objective is {objective:g}. Give a larger target"
             )
 
     def _tell_if_slow(self, reason: str | None, gap: float) -> None:

@@ -35,7 +35,8 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
     """Linear classifier trained by stochastic gradient descent on several cores.
 
     More than two classes are learned each against the rest, or together with cross_entropy. If y is
-    an indicator matrix, rows may have several labels.
+    an indicator matrix, rows may have several labels. The objective is then the sum over the
+    classes or labels.
 
     X may be a dense array, a sparse matrix or array, a data frame, or `hogwild.Rows` with labels
     (leave out y). Float32 CSR data is used without a copy.

@@ -121,7 +121,8 @@ class LinearEstimator(BaseEstimator):
         """What to go on from, without numbers for each row where no `fit` will go on from them."""
         if state is None or self.warm_start or "row_state" not in state.weights:
             return state
-        return replace(state, weights={"stored": state.weights["best"]})
+        weights = state.weights
+        return replace(state, weights={"stored": weights.get("best", weights["stored"])})
 
     @abstractmethod
     def _show(self) -> None:

@@ -117,8 +117,7 @@ def standing(weighted: bool) -> Kernel:
             here = state[place + Q] >= np.float32(0.0)
             active += U(here)
             pull = state[place + PULL] if here else np.float32(0.0)
-            if pull > largest:
-                largest = pull
+            largest = max(largest, pull)
         return balance, np.float64(largest), np.float64(active)
 
     signature = types.UniTuple(FLOAT, 3)(ROWS, SPAN, READ)

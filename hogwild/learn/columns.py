@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +19,21 @@ T = TypeVar("T")
 SHARDS = 8  # of rows or of columns, whatever the number of threads
 ROWS = 32_768  # of a shard, at least
 VALUES = 250_000  # of a shard, at least
+
+
+class ByColumn:
+    """The columns of some rows, which are made when they are first needed, by any thread."""
+
+    def __init__(self, rows: RowView, columns: int, intercept: bool) -> None:
+        self._given, self._lock = (rows, columns, intercept), Lock()
+        self._made: Columns | None = None
+
+    def get(self, threads: int) -> Columns:
+        """The columns; so many threads make them."""
+        with self._lock:
+            if self._made is None:
+                self._made = columns_of(*self._given, threads)
+            return self._made
 
 
 def columns_of(rows: RowView, columns: int, intercept: bool, threads: int = 1) -> Columns:

@@ -26,14 +26,15 @@ import numpy.typing as npt
 from hogwild.config import Config
 from hogwild.kernels import columns as kernels
 from hogwild.kernels import passes
-from hogwild.kernels.columns import Model
+from hogwild.kernels.columns import Columns, Model
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import view
-from hogwild.learn.columns import column_spans, columns_of, over, row_spans
+from hogwild.learn.columns import ByColumn, column_spans, over, row_spans
 from hogwild.learn.conjugate import Progress, conjugate_gradients
 from hogwild.learn.heads import Heads
 from hogwild.learn.iterated import Iterated, IteratedSolver
 from hogwild.learn.problem import Doubles, Passed
+from hogwild.learn.proof import Proof
 from hogwild.learn.sets import Set
 from hogwild.parallel.memory import Arrays
 
@@ -100,7 +101,12 @@ class CoordinateProof(Iterated):
         self._threads, self._begun = 1, False
         values = int((data.view.ends - data.view.begins).sum())
         self.copied = BYTES * (values + config.intercept * len(data))
+        self._by_column = ByColumn(data.view, columns, config.intercept)
         self._descent: Descent | None = None
+
+    def share(self, other: Proof) -> None:
+        assert isinstance(other, CoordinateProof)
+        self._by_column = other._by_column
 
     def use(self, threads: int) -> None:
         self._threads = threads
@@ -137,7 +143,8 @@ class CoordinateProof(Iterated):
     def _started(self, stored: npt.NDArray[np.float32]) -> "Descent":
         """The columns are made when they are first needed."""
         if self._descent is None:
-            config, given = self._config, (self._heads, self._data, self._columns)
+            columns = self._by_column.get(self._threads)
+            config, given = self._config, (self._heads, self._data, columns)
             penalties = config.l1, float(config.l2 or 0.0)
             more = config.intercept, config.loss_value, self._threads
             self._descent = Descent(*given, penalties, *more)
@@ -198,7 +205,7 @@ class Descent:
         self,
         heads: Heads,
         data: Set,
-        columns: int,
+        columns: Columns,
         penalties: tuple[float, float],
         intercept: bool,
         parameter: float = 0.0,
@@ -211,16 +218,17 @@ class Descent:
         self._modeler, self._along = kernels.modeler(*given), passes.along(*given)
         self._dual_along = kernels.dual_along(*given)
         self._errors = passes.errors(heads.loss, heads.kind, data.weighted)
-        self._columns = columns_of(data.view, columns, intercept, threads)
-        self._row_spans, self._column_spans = row_spans(self._size), column_spans(self._columns)
-        self.weights = np.zeros(columns + 1)
-        self._derivatives, self._curves = np.zeros((2, columns + 1))
-        self._chosen = np.empty(columns + 1, np.uint32)
-        self._places = np.zeros(columns + 1, np.uint32)
+        self._columns = columns
+        self._row_spans, self._column_spans = row_spans(self._size), column_spans(columns)
+        count = len(columns.bounds) - 1  # with that of the intercept
+        self.weights = np.zeros(count)
+        self._derivatives, self._curves = np.zeros((2, count))
+        self._chosen = np.empty(count, np.uint32)
+        self._places = np.zeros(count, np.uint32)
         self._scores, self._moves, self._pulls, self._bends = np.zeros((4, self._size))
         # Penalties as those of the sum of the losses
         self._l1, self._l2 = (self._size * penalty for penalty in penalties)
-        free = columns if intercept else columns + 1
+        free = count - intercept
         slopes = np.zeros(self._size)
         self._model = view(Model, slopes, self._bends, self._l1, self._l2, free)
 

@@ -19,6 +19,7 @@ from hogwild.kernels.evaluate import squared_norm
 from hogwild.kernels.views import view
 from hogwild.learn.duals import DUALS
 from hogwild.learn.heads import Heads
+from hogwild.learn.losses import SIGNS
 from hogwild.learn.objectives import Objectives, Point
 from hogwild.learn.problem import Doubles, Followed
 from hogwild.learn.proof import Proof
@@ -103,6 +104,8 @@ class DualProof(Proof):
         super().__init__(config)
         self._columns = columns
         self._means = not DUALS[config.loss_name].smooth
+        # Of rare classes it is far from 0, and multipliers take long to get there
+        self._starts_far = kind == SIGNS and not self._means
         self._intercept = intercept
         given = float(config.l2 or 0.0), config.intercept, config.loss_value
         self._objectives = Objectives(config.loss_name, kind, data, *given)
@@ -173,6 +176,8 @@ class DualProof(Proof):
         self._scale = at_zero if math.isfinite(at_zero) else 0.0
         self._growing = float(self._rows) if self._can_grow and not start else 0.0
         if not start:
+            if self._starts_far and self._intercept:
+                self._balance_intercept(shared["stored"], self._objectives.bias_at_zero(), 0.0)
             return
         state, stored = shared["row_state"], shared["stored"]
         scores = self._objectives.scores([stored[:-1]])[0]
@@ -205,6 +210,11 @@ class DualProof(Proof):
         self._pace.passed(steps / self._rows, self._excess)
         return Followed(self._pace.is_due(self._wanted()), fell)
 
+    @property
+    def excess(self) -> float:
+        """What the rows of the last pass added to the gap when they were visited, on average."""
+        return self._excess
+
     def _balance_intercept(
         self, stored: npt.NDArray[np.float32], multiplier: float, balance: float
     ) -> None:
@@ -212,6 +222,14 @@ class DualProof(Proof):
         if self._intercept:
             self._multiplier = multiplier
             stored[-1] = multiplier + self._intercept * self._objectives.c * balance
+
+    def _move_multiplier(
+        self, stored: npt.NDArray[np.float32], state: npt.NDArray[np.float32], best: float
+    ) -> None:
+        """Goes on with the intercept that is best for the weights: steps to there are short."""
+        if self._intercept:
+            self._balance_intercept(stored, best, self._objectives.standing(state)[0])
+            self._before = None
 
     def _fell(self, shared: Arrays, balance: float, rises: bool) -> bool:
         """Whether a pass did harm: to the dual objective, with an intercept an augmented one.
@@ -276,11 +294,12 @@ class DualProof(Proof):
         ):
             self._limit = max(self._limit, self._objectives.standing(state)[1])
         self._raise_bound(stored, state, squares[0])
+        self._move_multiplier(stored, state, point.bias)
         self._pace.looked(self._objective - self.bound)
         if self._means and self._pace.work >= RESTART * self._mean_from:
             if self._mean_of:
                 shared["older"][:] = shared["mean"]
-                self._older_of, self._older_scores = self._mean_of, scores[min(1, len(given) - 1)]
+                self._older_of, self._older_scores = self._mean_of, scores[self._mean_of > 1]
             self._mean_from, self._mean_of = self._pace.work, 0
         return self._sums
 
@@ -316,12 +335,13 @@ class DualProof(Proof):
     ) -> None:
         """Finds a lower bound of the optimum; an exact one where it may end the training."""
         objectives, bias = self._objectives, self._multiplier
-        found = objectives.dual(state, square, bias)
+        found = objectives.dual(state, square)
         less = DRIFT
         if self._needs_exact(found):
             weights = self._rebuild(stored, state)
-            found = objectives.dual(state, float(np.einsum("i,i", weights, weights)), bias)
+            found = objectives.dual(state, float(np.einsum("i,i", weights, weights)))
             less = ROUNDING
+        found -= objectives.residual(state, bias)
         self.bound = max(self.bound, found - less * abs(self._objective))
 
     def _needs_exact(self, bound: float) -> bool:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.order import shuffle
-from hogwild.kernels.views import NO_FETCHING, Clock, Span, Stored, task_of, view
+from hogwild.kernels.views import Clock, Fetching, Span, Stored, task_of, view
 from hogwild.learn.heads import Heads, zeros_on_a_line
 from hogwild.learn.problem import Now, Passed
 from hogwild.learn.sets import Set
@@ -22,6 +22,9 @@ from hogwild.seeds import seed_of
 
 MOST = 10
 ENOUGH = 0.03  # share by which the loss must fall in an epoch, for another one to be of use
+# Rows ahead, cache lines of each, and rows ahead whose weights are fetched: on RCV1's shape with 20
+# classes an epoch takes 17 ms, and 26 without
+FETCHING = view(Fetching, 4, 16, 1)
 CURVATURE = 0.5  # of cross-entropy by the scores, at most
 
 
@@ -55,7 +58,7 @@ class FirstEpochs:
             done = epoch * len(order)
             shuffle(order, 0, np.uint64(seed_of(self._seed, epoch + 1, 0)))
             plan, shape = self._sgd.plan(done, rate), self._heads.shape(self._data.weighted)
-            task = task_of(rows, order, self._heads.scratch(), shape, plan, NO_FETCHING)
+            task = task_of(rows, order, self._heads.scratch(), shape, plan, FETCHING)
             arrays = view(Stored, stored, stored, bias, bias, state)
             span, clock = view(Span, 0, len(order)), view(Clock, done, 1)
             loss = shared_loop(self._sgd.step)(task, span, arrays, clock, NO_SNAPSHOTS)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from hogwild.kernels.views import NO_FETCHING
 from hogwild.learn.problem import Doubles, Followed, Passed
 from hogwild.learn.proof import Proof
 from hogwild.learn.sample import Sample
@@ -35,7 +36,13 @@ class IteratedSolver(Solver):
 
 
 class Iterated(Proof):
-    """Weights that an iteration makes better."""
+    """Weights that an iteration makes better.
+
+    Attributes:
+        fetching: how far ahead rows are fetched, where they are visited one by one.
+    """
+
+    fetching = NO_FETCHING
 
     @abstractmethod
     def iterate(self, shared: Arrays, passed: Passed) -> float:

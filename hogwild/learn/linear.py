@@ -47,6 +47,7 @@ from hogwild.learn.iterated import Iterated
 from hogwild.learn.losses import LOSSES, SIGNS
 from hogwild.learn.needs import KINKED, unmet
 from hogwild.learn.newton import Newton
+from hogwild.learn.one_vs_rest import OneVsRest
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.problem import (
     Arrays,
@@ -62,11 +63,12 @@ from hogwild.learn.problem import (
 )
 from hogwild.learn.proof import Proof
 from hogwild.learn.sample import FEW_COLUMNS, Sample
-from hogwild.learn.sets import Set, class_weights, hold_out, row_weights
+from hogwild.learn.sets import CHUNK_NONZEROS, Set, class_weights, hold_out, row_weights
 from hogwild.learn.sgd import Sgd
 from hogwild.learn.solver import Solver
 from hogwild.learn.targets import target_for
 from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
+from hogwild.loops.strategies import AUTO
 from hogwild.machine import usable_cores
 from hogwild.models.heads import HeadsModel
 from hogwild.models.linear import LinearModel
@@ -76,7 +78,6 @@ from hogwild.steps.step import Step
 BATCH = 256
 HELD_OUT = "held_out"  # the set that says when to stop
 MANY_WEIGHTS = 1 << 18  # a pass over them takes longer than telling the workers to make it
-CHUNK_NONZEROS = 4_000_000  # some milliseconds of work
 AHEAD = 2, 20  # rows ahead that are fetched into the cache, at least and at most
 # Of each row as many cache lines are fetched as are enough for most rows, up to so many; how long
 # rows are is looked up at so many of them
@@ -174,13 +175,18 @@ class LinearProblem(RowProblem):
         self._refuse_heads()
         self.width = self._solver.step.width or self.heads.width
         self._outcome = self._solver.outcome(self.columns, self.effort)
+        if isinstance(self._outcome, Iterated):
+            self._outcome.fetching = self._fetching_of_one()
         self.snapshots, self.averages_run = self._outcome.snapshots, self._outcome.over_run
 
     def _made_solver(self, config: Config, rows: Rows) -> Solver:
         # With l1 it is Ftrl by its schedule, as steps along a gradient make no zeros
         share = _intercept_share(rows) if config.intercept else 0.0
         kind = _solver_for(self._choice[0], config)
-        return kind(config, self.heads, self._sets["train"], share)
+        given = config, self.heads, self._sets["train"], share
+        if self.heads.several and config.proves and not self.heads.coupled:
+            return OneVsRest(*given, kind)
+        return kind(*given)
 
     def _choose_schedule(self, is_open: bool, rows: Rows, start: Arrays | None) -> None:
         """Takes steps by the size of columns where a trial shows that these learn more.
@@ -210,15 +216,30 @@ class LinearProblem(RowProblem):
         return self._outcome if isinstance(self._outcome, Proof) else None
 
     @property
+    def passes(self) -> str:
+        """What workers share, where a solver makes whole passes over the rows; else nothing."""
+        if isinstance(self._solver, OneVsRest):
+            return f"{self.heads.count:,} {self.heads.kind}"
+        return "sums over all rows" if isinstance(self._outcome, Iterated) else ""
+
+    @property
     def proves(self) -> bool:
         """Whether it is known how near the optimum the result is."""
         return self._proof is not None
 
     def _refuse_heads(self) -> None:
-        """Refuses several heads where a solver knows one."""
-        able = not self._solver.step.width
-        able &= self.heads.coupled or not self.config.makes_passes
-        if able or not self.heads.several:
+        """Refuses several heads where a solver knows one, and strategies where it needs none."""
+        if not self.heads.several:
+            return
+        if isinstance(self._solver, OneVsRest):
+            if self.config.strategy != AUTO:
+                raise OptionError(
+                    f"strategy: it needs to be auto where the solver {self.config.solver} learns "
+                    "several classes, which workers share; leave it out"
+                )
+            return
+        able = self.heads.coupled or not self.config.makes_passes
+        if able and not self._solver.step.width:
             return
         options = {"l1": self.config.zeroes, "solver": self.config.proves, "schedule": True}
         option = next(name for name, is_why in options.items() if is_why)
@@ -397,7 +418,8 @@ class LinearProblem(RowProblem):
 
     def prove(self, shared: Arrays) -> Sums:
         """Looks how good the weights are; the sums over the training rows."""
-        return {"train": self._proof.prove(shared)} if self._proof else {}
+        found = self._proof.prove(shared) if self._proof else None
+        return {} if found is None else {"train": found}
 
     def proved(self) -> Proved:
         """What was proved last."""
@@ -525,7 +547,7 @@ class LinearProblem(RowProblem):
     def prepare(self) -> None:
         """Compiles what training will call, and finds how far ahead rows are fetched."""
         super().prepare()
-        if not self.config.makes_passes:
+        if not self.passes:
             self._distance  # noqa: B018
 
     def find_rate(self) -> float:
@@ -560,8 +582,17 @@ class LinearProblem(RowProblem):
         cached = CACHED if writers == 1 else CACHED_BY_ONE
         if self.heads.width > 1:
             cached = CACHED_OF_MANY
-        near = int(min(AHEAD[1] // 2, max(1, NEAR_NONZEROS / self._mean_length)))
-        return self._rows_ahead(self._distance, near if self.size > cached else 0)
+        return self._rows_ahead(self._distance, self._near if self.size > cached else 0)
+
+    def _fetching_of_one(self) -> Fetching:
+        """The same for one head of several, which learns alone."""
+        is_small = self._given.nbytes < fetching.SMALLEST
+        near = self._near if self.columns > CACHED else 0
+        return self._rows_ahead(0 if is_small else fetching.DISTANCES[0], near)
+
+    @property
+    def _near(self) -> int:
+        return int(min(AHEAD[1] // 2, max(1, NEAR_NONZEROS / self._mean_length)))
 
     def _rows_ahead(self, nonzeros: int, near: int = 0) -> Fetching:
         least, most = AHEAD

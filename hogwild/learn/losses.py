@@ -53,6 +53,8 @@ class Loss:
             jumps, half of the jump: few scores are at the jump at a time.
         second: the second derivative by the score, with the same arguments, of a loss whose slope
             does not jump.
+        has_class_passes: whether `kernels/class_passes.py` has the derivatives by all scores of a
+            row, of a loss of all classes together.
         parameter: the parameter, if any.
         after: for a loss so steep that plain steps overshoot: (score, target, pull) -> the score u
             after an implicit step, u = score - pull * slope(u).
@@ -69,6 +71,7 @@ class Loss:
     kinds: tuple[str, ...] = (SIGNS,)
     curvature: float = 1.0
     second: Scalar | None = None
+    has_class_passes: bool = False
     parameter: Parameter | None = None
     after: Scalar | None = None
     probability: Callable[[Any], Any] | None = None
@@ -85,7 +88,7 @@ class Loss:
     @property
     def is_smooth(self) -> bool:
         """Whether its slope does not jump, so that Newton's method and L-BFGS take it."""
-        return self.second is not None or self.kinds == (CLASSES,)
+        return self.second is not None or self.has_class_passes
 
     @property
     def of_heads(self) -> tuple[Scalar, Scalar]:
@@ -236,6 +239,7 @@ LOSSES: dict[str, Loss] = {
         *_logistic(math.exp, math.log1p),
         (CLASSES,),
         curvature=0.5,
+        has_class_passes=True,
         probability=_softmax,
     ),
     "perceptron": Loss(

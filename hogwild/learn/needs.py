@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hogwild.learn.duals import DUALS
-from hogwild.learn.losses import LOSSES
+from hogwild.learn.losses import CLASSES, LOSSES
 from hogwild.loops.strategies import AUTO, STRATEGIES
 
 if TYPE_CHECKING:
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 KINKED = ("hinge",)  # losses that newton takes although their slopes jump
 ON_COLUMNS = "squared", "squared_hinge", "logistic"  # losses of the solver coordinate
 SMOOTH = ", ".join(name for name, loss in LOSSES.items() if loss.is_smooth)
+DESCENDED = [  # by gd: perceptrons are best at zero weights
+    name
+    for name, loss in LOSSES.items()
+    if (loss.is_smooth or loss.kinds != (CLASSES,)) and name != "perceptron"
+]
 Test = Callable[["Config"], bool]
 
 
@@ -110,8 +115,8 @@ NEEDS = (
     Need(
         "solver",
         _given("solver"),
-        lambda config: config.solver != "gd" or config.loss_name != "perceptron",
-        "a loss that is not least at zero weights to be gd: another than perceptron",
+        lambda config: config.solver != "gd" or config.loss_name in DESCENDED,
+        f"a loss that has passes and is not least at zero weights to be gd: {', '.join(DESCENDED)}",
     ),
     Need(
         "solver",

@@ -17,6 +17,7 @@ from hogwild.kernels import dual as kernels
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import Span, view
 from hogwild.learn.duals import DUALS
+from hogwild.learn.losses import LOSSES
 from hogwild.learn.sets import Set
 from hogwild.threads import share_of, side_by_side
 
@@ -104,6 +105,19 @@ class Objectives:
                 bias = self._searched("bias", by_bias, bias)
         return min(points)
 
+    def bias_at_zero(self) -> float:
+        """The best intercept of two classes for weights that are zero."""
+        targets = self.rows.targets.reshape(self.size, -1)
+        positive = targets[:, 0] > 0
+        # The last number is the weight, or else the target, which is 1
+        share = float(np.sum(targets[positive, -1], dtype=np.float64)) / self.size
+        slope, parameter = LOSSES[self._loss].slope, self._parameter
+
+        def rising(at: float) -> float:
+            return share * slope(at, 1.0, parameter) + (1.0 - share) * slope(at, -1.0, parameter)
+
+        return zero_of(rising, 0.0, FIRST_STEP) if 0.0 < share < 1.0 else 0.0
+
     def _searched(self, name: str, rising: Callable[[float], float], start: float) -> float:
         """The zero of a function; the better the guesses were so far, the finer the search."""
         found = zero_of(rising, start, self._steps[name])
@@ -132,18 +146,18 @@ class Objectives:
         balance, largest, active = zip(*parts, strict=True)
         return sum(balance), max(largest), int(sum(active))
 
-    def dual(self, state: Weights, square: float, bias: float = 0.0) -> float:
-        """The dual objective, given the squared length of the weights.
-
-        With an intercept, less what it may be too high for a sum of a that is not quite 0.
-        """
+    def dual(self, state: Weights, square: float) -> float:
+        """The dual objective, given the squared length of the weights."""
         kernel = kernels.dual_value(self._loss, self._weighted)
         given = state, self._parameter
         total = float(sum(self._in_parts(lambda span: kernel(self.rows, span, *given))))
-        found = total / self.size - 0.5 * self._l2 * square
-        if self._intercept:
-            found -= RESIDUAL * abs(bias * self.standing(state)[0]) / self.size
-        return found
+        return total / self.size - 0.5 * self._l2 * square
+
+    def residual(self, state: Weights, bias: float) -> float:
+        """By how much the dual objective may be too high for a sum of a that is not quite 0."""
+        if not self._intercept:
+            return 0.0
+        return RESIDUAL * abs(bias * self.standing(state)[0]) / self.size
 
     def weights_of(self, state: Weights, columns: int) -> Doubles:
         """The weights that dual variables stand for, in double precision."""

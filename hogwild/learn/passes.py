@@ -320,5 +320,6 @@ def _spans(data: Set, columns: int, heads: int = 1) -> list[Span]:
     """Shards that have as many rows each."""
     nonzeros = int((data.view.ends - data.view.begins).sum())
     least = max(SHARD // heads, SHARD_OF_COLUMNS * columns)
-    count = max(1, min(MOST_SHARDS, len(data), nonzeros // least))
+    most = max(1, min(MOST_SHARDS, len(data), nonzeros // least))
+    count = 1 << (most.bit_length() - 1)  # two or four threads get as much each
     return [view(Span, *share_of(len(data), count, number)) for number in range(count)]

@@ -330,6 +330,11 @@ class RowProblem(Problem):
         """The columns of a sample of rows, the most frequent first."""
         return frequency(self._given)
 
+    @property
+    def passes(self) -> str:
+        """What workers share, where a solver makes whole passes over the rows; else nothing."""
+        return ""
+
     def sharing(self) -> tuple[bool, str]:
         """Whether several workers on one array of weights are faster than one, and why."""
         found = sharing(self._given)

@@ -31,12 +31,20 @@ class Proof(Outcome):
         """
 
     @abstractmethod
-    def prove(self, shared: Arrays) -> Doubles:
-        """Finds out how good the weights are; sums over the rows of losses and errors."""
+    def prove(self, shared: Arrays) -> Doubles | None:
+        """Finds out how good the weights are; sums over the rows of losses and errors, if known."""
+
+    def share(self, other: "Proof") -> None:
+        """Takes what depends on the rows alone from the outcome of another head on the same."""
 
     @abstractmethod
     def use(self, threads: int) -> None:
         """The threads of this process that may be used."""
+
+    @property
+    def objective(self) -> float:
+        """Of the best weights that were looked at; infinite if none were."""
+        return self._objective
 
     @property
     def gap(self) -> float:

@@ -15,6 +15,8 @@ from hogwild.errors import DataError, OptionError
 from hogwild.kernels.views import RowView, Span, view
 from hogwild.learn.targets import Target
 
+CHUNK_NONZEROS = 4_000_000  # some milliseconds of work
+
 
 @dataclass(frozen=True)
 class Set:
@@ -51,6 +53,12 @@ class Set:
 
     def __len__(self) -> int:
         return len(self.view.begins)
+
+    @property
+    def chunk(self) -> int:
+        """Rows that take some milliseconds to visit."""
+        nonzeros = int((self.view.ends - self.view.begins).sum())
+        return max(1, int(CHUNK_NONZEROS * len(self) / max(len(self), nonzeros)))
 
     def errors(self, scores_of: Callable[[RowView], npt.NDArray[Any]], span: Span) -> float:
         """The weight of some rows of two classes that scores put on the wrong side."""

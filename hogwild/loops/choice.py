@@ -73,8 +73,8 @@ def _strategy(problem: Problem, config: Config, workers: int) -> tuple[str, str,
             return "hogwild", "two ratings at a time seldom share a user or an item", True
         return "strata", "blocks that are worked on at once share no row", True
     assert isinstance(problem, RowProblem)
-    if config.makes_passes:
-        return PASSES, "sums over all rows, which workers share", True
+    if problem.passes:
+        return PASSES, f"{problem.passes}, which workers share", True
     if config.strategy == "hogwild" and config.workers is None:
         pays, reason = problem.sharing()
         return "hogwild", reason, pays

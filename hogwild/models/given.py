@@ -4,6 +4,7 @@ Weights stay in double precision, as they were found.
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,11 @@ import numpy.typing as npt
 
 from hogwild.data.rows import Labels
 from hogwild.errors import HogwildError
+from hogwild.learn.losses import LOSSES, SIGNS
 from hogwild.learn.registry import load_model
+from hogwild.learn.targets import Target
 from hogwild.model_file import MAGIC, ModelFileError
+from hogwild.models.heads import HeadsModel
 from hogwild.models.linear import LinearModel
 from hogwild.paths import PathLike
 
@@ -29,6 +33,7 @@ LIBLINEAR = {
     "L2R_L1LOSS_SVC_DUAL": "hinge",
     "L2R_L1LOSS_SVR_DUAL": "epsilon_insensitive",
 }
+AGAINST = (-1.0, 1.0)  # the labels of a class against the rest
 # Names of arrays in .npz
 WEIGHTS = "weights", "coef", "coef_"
 INTERCEPT = "intercept", "intercept_"
@@ -58,14 +63,32 @@ class Given:
     kind = LinearModel.kind
 
 
-def given_model(model: Any) -> Given:
+@dataclass(frozen=True)
+class GivenHeads:
+    """A model of several classes or labels, each learned against the rest.
+
+    Attributes:
+        heads: the model of each; its labels are -1 and 1.
+        target: the kind of targets, with their labels.
+        class_weights: the weight of each label, if they have any.
+        index_base: the number that text gives to the first column.
+    """
+
+    heads: tuple[Given, ...]
+    target: Target
+    class_weights: Sequence[float] | None = None
+    index_base: int | None = None
+    kind = LinearModel.kind
+
+
+def given_model(model: Any) -> Given | GivenHeads:
     """A model of hogwild, a file of a model, or a fitted estimator with `coef_`.
 
     Raises:
         ModelFileError: the file holds no model, or is damaged.
-        HogwildError: the model is not linear, or has several classes.
+        HogwildError: the model is not linear, or of several classes and not of hogwild.
     """
-    if isinstance(model, Given):
+    if isinstance(model, Given | GivenHeads):
         return model
     if isinstance(model, str | os.PathLike):
         return _read(Path(model))
@@ -75,18 +98,26 @@ def given_model(model: Any) -> Given:
     return _of_ours(model)
 
 
-def _of_ours(model: Any) -> Given:
+def _of_ours(model: Any) -> Given | GivenHeads:
     if not isinstance(model, LinearModel):
         raise HogwildError(
             f"a {getattr(model, 'kind', type(model).__name__)} model cannot be certified: give a "
             "linear model, its file, or a fitted estimator with coef_ and intercept_"
         )
-    if model.kind != LinearModel.kind:
-        what = "whose members vote" if model.kind == "votes" else "of several classes"
-        raise HogwildError(f"a model {what} cannot be certified: give one with one score a row")
     trained = model.about.get("options", {})
     options = {name: trained.get(name) for name in ("l2", "l1", "epsilon", "quantile")}
     options["loss"] = model.loss
+    if isinstance(model, HeadsModel) and SIGNS in LOSSES[model.loss].kinds:
+        pairs = zip(model.weights, model.intercept, strict=True)
+        has_intercept, base = trained.get("intercept", True), model.index_base
+        heads = (
+            Given(w.astype(np.float64), float(b) if has_intercept else None, 0.0, AGAINST, options)
+            for w, b in pairs
+        )
+        return GivenHeads(tuple(heads), model.target, model.class_weights, base)
+    if model.kind != LinearModel.kind:
+        what = "whose members vote" if model.kind == "votes" else "of several classes together"
+        raise HogwildError(f"a model {what} cannot be certified: give one with one score a row")
     if model.class_weights:
         options["class_weight"] = dict(zip(model.labels, model.class_weights, strict=True))
     return Given(
@@ -128,7 +159,7 @@ def _several(count: int) -> HogwildError:
     )
 
 
-def _read(path: PathLike) -> Given:
+def _read(path: PathLike) -> Given | GivenHeads:
     """A model file, by its first bytes."""
     try:
         with Path(path).open("rb") as file:

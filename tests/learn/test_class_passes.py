@@ -248,8 +248,7 @@ def test_auto_takes_newton_for_softmax_unless_scores_take_too_much_memory(monkey
     chosen = train(X, y, solver="auto").header["chosen"]
     assert chosen["solver"] == "newton"
     assert train(X, y, solver="auto", eta0=0.1).header["chosen"]["solver"] == "sgd"
-    assert train(X, y, solver="auto", task="logistic").header["chosen"]["solver"] == "sgd"
-    monkeypatch.setattr(choosing, "MOST_SCORES", ROWS * CLASSES - 1)
+    monkeypatch.setattr(choosing, "MOST_NUMBERS", (ROWS + 2 * COLUMNS) * CLASSES - 1)
     chosen = train(X, y, solver="auto").header["chosen"]
     assert (chosen["solver"], "memory" in chosen["solver_why"]) == ("sgd", True)
 

@@ -82,7 +82,9 @@ def set_of(X, y, weights=None):
 
 def descent_of(X, y, loss, l1, l2=0.0, intercept=True, weights=None):
     heads = heads_of(loss, NUMBERS if loss == "squared" else SIGNS, 1)
-    found = Descent(heads, set_of(X, y, weights), X.shape[1], (l1, l2), intercept)
+    data = set_of(X, y, weights)
+    columns = columns_of(data.view, X.shape[1], intercept)
+    found = Descent(heads, data, columns, (l1, l2), intercept)
     found.start(np.zeros(X.shape[1] + 1))
     return found
 
@@ -346,12 +348,6 @@ def test_what_it_cannot_do_is_refused(options, told):
     X, y, _ = draw("logistic")
     with pytest.raises(OptionError, match=told):
         train(X, y, **({"loss": "logistic"} | options))
-
-
-def test_several_classes_are_refused():
-    X, _, _ = draw("logistic")
-    with pytest.raises(OptionError, match="one score a row"):
-        train(X, np.arange(len(X)) % 3, "logistic")
 
 
 @pairs(loss=ON_COLUMNS, intercept=[False, True], l2=[0.0, 1e-5])

@@ -171,6 +171,17 @@ def test_weights_are_those_of_the_dual_variables(loss, intercept, loop):
         assert result.state.weights["stored"][:-1] == pytest.approx(w, abs=1e-5)
 
 
+@each(loss=["logistic", "squared_hinge", "hinge"], share=[0.002, 0.998])
+def test_a_rare_class_takes_few_passes(loss, share):
+    rows, weights = rcv1(SPARSE, seed=5)
+    scores = rows.to_scipy() @ weights[: rows.columns]
+    y = np.where(scores > np.quantile(scores, 1 - share), 1.0, -1.0)
+    given = {"solver": "dual", "loss": loss, "l2": 1e-4, "workers": 1}
+    result = hogwild.train(rows.labelled(y), **given)
+    assert result.reason == "converged"
+    assert len(result.trace) <= 8
+
+
 def test_rows_are_put_aside_and_the_optimum_is_the_same():
     rows = rcv1(3000, 500)[0]
     given = {"solver": "dual", "l2": 1e-3, "workers": 1, "tol": 1e-5}
@@ -353,9 +364,3 @@ def test_an_interrupt_gives_the_model_so_far(loop):
 def test_what_it_cannot_do_is_refused(options):
     with pytest.raises(OptionError, match=r"dual|sgd"):
         hogwild.Config.of({"solver": "dual"} | options)
-
-
-def test_several_classes_are_refused():
-    X, _, _ = plain("hinge")
-    with pytest.raises(OptionError, match="one score a row"):
-        hogwild.train(hogwild.Rows(X, np.arange(SIZE) % 3), solver="dual")

@@ -1,4 +1,4 @@
-"""Many classes and several labels: optima, bytes, models, and what is refused."""
+"""Many classes and several labels by descent: optima, bytes, models, and what is refused."""
 
 import time
 
@@ -52,7 +52,7 @@ def solve(X, signs, loss, l2):
 
 
 def train(X, y, **options):
-    given = {"epochs": 4, "tol": 0, "workers": 1, "objective_every": 0} | options
+    given = {"solver": "sgd", "epochs": 4, "tol": 0, "workers": 1, "objective_every": 0} | options
     return hogwild.train(Rows(X, y), **given).model
 
 
@@ -125,7 +125,7 @@ def test_any_number_of_workers_learns_the_same_bytes(heads, options, strategy):
     X, y, _ = draw(rows=1000, heads=heads)
     found = []
     for workers in (1, 2, 3, 8):
-        given = {"deterministic": True, "workers": workers, "epochs": 3} | options
+        given = {"solver": "sgd", "deterministic": True, "workers": workers, "epochs": 3} | options
         result = hogwild.train(Rows(X, y), **given)
         assert result.header["chosen"]["strategy"] == strategy
         trace = [(row["objective"], row["online_loss"]) for row in result.trace]
@@ -341,7 +341,7 @@ def test_weights_that_do_not_fit_into_memory_are_refused_before_training(monkeyp
     X, y, _ = draw()
     monkeypatch.setattr("hogwild.coordinator.available_memory", lambda: 10_000)
     with pytest.raises(DataError, match=r"5 classes x 12 columns are .* Take fewer columns"):
-        hogwild.train(Rows(X, y))
+        hogwild.train(Rows(X, y), solver="sgd")
 
 
 def test_the_memory_of_workers_with_heads_counts(monkeypatch):
