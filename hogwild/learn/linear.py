@@ -131,15 +131,13 @@ class LinearProblem(RowProblem):
                 f"{len(self.target.labels)}; leave it out"
             )
         self.heads = heads_of(config.loss_name, self.target.kind, self.target.heads)
-        given = config
-        config = self.config = self._settled(given, rows, judged=validate is not None)
+        is_open = config.leaves_schedule
+        config = self.config = self._settled(config, rows, judged=validate is not None)
         self.groups = self.heads.groups
         if config.early_stopping is not None:
             rows, validate = hold_out(rows, self.target, config.early_stopping, config.seed)
-        self.name = rows.name
-        self.units = len(rows)
-        self.work = rows.nonzeros
-        self.columns = rows.columns
+        self.name, self.units = rows.name, len(rows)
+        self.work, self.columns = rows.nonzeros, rows.columns
         self.batch = config.batch or BATCH
         self.seed = config.seed
         self.notes: list[str] = []
@@ -160,8 +158,7 @@ class LinearProblem(RowProblem):
         self.curvature = LOSSES[config.loss_name].curvature
         self._start: Arrays = {}  # what training goes on from, if anything
         self._at_zero = self._objective_at_zero()
-        self._solver = self._made_solver(config, rows)
-        self._choose_schedule(given.leaves_schedule and not config.proves, rows, start)
+        self._choose_solver(is_open and not config.proves, rows, start)
         self.intercept_share = self._solver.intercept_share
         self._refuse_heads()
         self.width = self._solver.step.width or self.heads.width
@@ -192,11 +189,13 @@ class LinearProblem(RowProblem):
             return OneVsRest(*given, kind)
         return kind(*given)
 
-    def _choose_schedule(self, is_open: bool, rows: Rows, start: Arrays | None) -> None:
-        """Takes steps by the size of columns where a trial shows that these learn more.
+    def _choose_solver(self, is_open: bool, rows: Rows, start: Arrays | None) -> None:
+        """Makes the solver; by an open schedule, that which a trial shows to learn more.
 
-        Where training goes on, it takes the schedule of what it goes on from.
+        Steps by the size of columns are tried where columns are unscaled. Where training goes on,
+        it takes the schedule of what it goes on from.
         """
+        self._solver = self._made_solver(self.config, rows)
         other = schedule_of(start) if start else NORMALIZED
         if not is_open or other is None or self.heads.several:
             return

@@ -79,20 +79,23 @@ def combining_loop(step: Step) -> Kernel:
         # clock: steps done before this part, and in how many steps training has warmed up
         # counters: rows between two snapshots (0: none are taken), the place after which they are
         # late, how many were early and late, nanoseconds spent on exchanging; then the rows that
-        # passed since the last exchange of each tier
+        # passed since the last exchange of each tier, here or, where that is more, elsewhere: a
+        # worker that had to leave its core has missed much
         width = U(fixed) if fixed else task.shape.width
         bias = U(copy.weights.size) - width
         lists = U(tiers.ends.size)
         gap = counters[GAP]
         intercept = copy.weights[bias:]
         stored = Stored(copy.weights, copy.weights, intercept, intercept, state)
-        total = 0.0
-        at = part.at
+        total, at, before = 0.0, part.at, -1.0
         while at < part.end and stop[0] == 0:
             now, pace = clock.done, 0.0
             for worker in range(U(0), place.workers):
                 now += np.float64(steps[worker * SLOT])
                 pace += np.float64(at_work[worker * SLOT])
+            others = now - np.float64(steps[place.rank * SLOT])
+            missed = others - before if before >= 0.0 else 0.0
+            missed, before = missed / max(1.0, np.float64(place.workers) - 1.0), others
             rate = reach(task.plan, max(1.0, now))
             warmth = min(1.0, now / clock.pace)
             size = min(U(min(MOST, rows_until(U(0), rate, warmth, tiers))), part.end - at)
@@ -108,7 +111,7 @@ def combining_loop(step: Step) -> Kernel:
             first = U(0)
             for tier in range(U(0), lists + U(1)):
                 passed = U(TIER) + tier
-                counters[passed] += np.int64(size)
+                counters[passed] += max(np.int64(size), np.int64(missed))
                 if np.float64(counters[passed]) >= rows_until(tier, rate, warmth, tiers):
                     counters[passed] = 0
                     end = U(tiers.ends[tier]) if tier < lists else U(tiers.columns.size)
