@@ -28,7 +28,7 @@ ROUNDING = 1e-14  # share of a loss: less than that is no progress
 BESIDE = 1e-9  # how far beside a kink slopes are asked for
 MOST_SHARDS = 8
 # Non-zeros of a shard, at least: with fewer, threads take longer to begin than they save
-SHARD = 2_500_000
+SHARD = 200_000
 SHARD_OF_COLUMNS = 16  # the same, times the columns: sums of shards have to be added up
 
 

@@ -8,8 +8,10 @@ from hogwild.errors import OptionError
 from hogwild.learn.problem import BlockProblem, Problem, RowProblem
 from hogwild.loops.strategies import ALL_STRATEGIES, AUTO, PASSES, STRATEGIES
 
-# Non-zeros in all epochs, or of a solver with a proof in one; with fewer, sharing them costs more
+# Non-zeros in all epochs, or of a solver with a proof in one; with fewer, sharing them costs more.
+# Of passes, which threads share
 WORTH_A_WORKER = 5_000_000
+WORTH_A_THREAD = 400_000
 # The cost of copies of the weights in an epoch, in non-zeros per column and worker. Above this
 # share of the epoch, writing to one array is considered instead
 COPYING = 10
@@ -61,7 +63,8 @@ def _choice(problem: Problem, config: Config) -> Choice:
     if cores == 1:
         return Choice(strategy, 1, "only one core may be used")
     epochs = 1 if config.proves else config.epochs or 1
-    if problem.effort * epochs < WORTH_A_WORKER:
+    least = WORTH_A_THREAD if strategy == PASSES else WORTH_A_WORKER
+    if problem.effort * epochs < least:
         return Choice(strategy, 1, "too little work to share")
     return Choice(strategy, most if pays else 1, why)
 
