@@ -12,7 +12,7 @@ from hogwild.kernels.compile import Kernel, kernel
 from hogwild.kernels.evaluate import errors_of
 from hogwild.kernels.order import shuffle_part, shuffle_rows
 from hogwild.kernels.primitives import U, readonly, writable
-from hogwild.kernels.rows import dots_with
+from hogwild.kernels.rows import dots_with, squared_length
 from hogwild.kernels.targets import target_of
 from hogwild.kernels.views import DOUBLES, FLOAT, FLOATS, RowView, Span, type_of
 from hogwild.learn.duals import DUALS
@@ -98,6 +98,15 @@ def dual_value(loss: str, weighted: bool) -> Kernel:
 
     signature = FLOAT(ROWS, SPAN, READ, FLOAT)
     return Kernel(total, signature, name=f"dual-value-{loss}{'-weighted' * weighted}")
+
+
+@kernel(FLOAT(ROWS))
+def longest(rows):
+    """The largest squared length of a row."""
+    found = np.float32(0.0)
+    for row in range(U(0), U(rows.begins.size)):
+        found = max(found, squared_length(rows, row))
+    return np.float64(found)
 
 
 @cache

@@ -8,20 +8,24 @@ import numpy.typing as npt
 Doubles = npt.NDArray[np.float64]
 
 ROUNDING = 1e-14  # that is added to the diagonal, so that the matrix has a factor
-PAIR, ENTRY = 0.25, 1 / 30  # times of a product, for a non-zero: for each two of a row; of cubes
+# In what a product takes for a non-zero: each pair of values of a row; columns, to the third power
+PAIR, ENTRY = 0.25, 1 / 30
 
 
 def products_worth(nonzeros: int, rows: int, columns: int) -> float:
-    """As long as how many products with the rows it takes to make and to factor the matrix."""
+    """How many products with the Hessian take as long as making and factoring it."""
     return (PAIR * nonzeros**2 / rows + ENTRY * float(columns) ** 3) / max(1, nonzeros)
 
 
 def factored(matrix: Doubles) -> Callable[[Doubles], Doubles]:
-    """(right) -> the solution; the matrix, which is overwritten, is made one of unit diagonal."""
+    """Factors a positive definite matrix, in place; returns what solves equations with it."""
     # Loaded where it is needed: a tenth of a second
     from scipy.linalg import cho_factor, cho_solve
 
-    scale = 1.0 / np.sqrt(np.diag(matrix))
+    diagonal = np.diag(matrix)
+    if not (np.isfinite(diagonal).all() and diagonal.min() > 0.0):
+        raise np.linalg.LinAlgError("rounding left a diagonal that is not above 0")
+    scale = 1.0 / np.sqrt(diagonal)
     matrix *= scale[:, None]
     matrix *= scale
     matrix[np.diag_indices(len(matrix))] += ROUNDING

@@ -121,6 +121,7 @@ class DualProof(Proof):
         self._growing, self._limit, self._active = 0.0, NO_LIMIT, 1.0
         self._multiplier = 0.0
         self._objective, self.bound = math.inf, -math.inf
+        self._likely = -math.inf  # the same, if the mean of the dual variables were 0
         self._before: tuple[float, float] | None = None
         self._excess = math.inf
         self._sums: Doubles = np.zeros(3)
@@ -271,7 +272,7 @@ class DualProof(Proof):
         target, tol = self._config.target, self._config.tol
         if target is not None:
             # The optimum lies above the bound, which gets better, too
-            return TOWARDS * (target - self.bound)
+            return TOWARDS * (target - self._likely)
         return tol * self._size
 
     # The proof
@@ -284,7 +285,9 @@ class DualProof(Proof):
         which = 0
         if len(given) > 1:
             plain = zip(scores, squares, (float(one[-1]) for one in given), strict=True)
-            which = int(np.argmin([self._objectives.best(*one, False).objective for one in plain]))
+            which = int(
+                np.argmin([self._objectives.best(*one, scaled=False).objective for one in plain])
+            )
         point = self._point(scores[which], squares[which], given[which][-1])
         if point.objective < self._objective:
             self._take(shared["best"], given[which], point)
@@ -295,11 +298,14 @@ class DualProof(Proof):
             self._limit = max(self._limit, self._objectives.standing(state)[1])
         self._raise_bound(stored, state, squares[0])
         self._move_multiplier(stored, state, point.bias)
-        self._pace.looked(self._objective - self.bound)
+        self._pace.looked(self._objective - self._likely)
         if self._means and self._pace.work >= RESTART * self._mean_from:
             if self._mean_of:
                 shared["older"][:] = shared["mean"]
-                self._older_of, self._older_scores = self._mean_of, scores[self._mean_of > 1]
+                self._older_of, self._older_scores = (
+                    self._mean_of,
+                    scores[1 if self._mean_of > 1 else 0],
+                )
             self._mean_from, self._mean_of = self._pace.work, 0
         return self._sums
 
@@ -334,15 +340,16 @@ class DualProof(Proof):
         self, stored: npt.NDArray[np.float32], state: npt.NDArray[np.float32], square: float
     ) -> None:
         """Finds a lower bound of the optimum; an exact one where it may end the training."""
-        objectives, bias = self._objectives, self._multiplier
+        objectives = self._objectives
         found = objectives.dual(state, square)
         less = DRIFT
         if self._needs_exact(found):
             weights = self._rebuild(stored, state)
             found = objectives.dual(state, float(np.einsum("i,i", weights, weights)))
             less = ROUNDING
-        found -= objectives.residual(state, bias)
-        self.bound = max(self.bound, found - less * abs(self._objective))
+        found -= less * abs(self._objective)
+        self._likely = max(self._likely, min(found, self._objective))
+        self.bound = max(self.bound, found - objectives.residual(state, self._objective))
 
     def _needs_exact(self, bound: float) -> bool:
         """Whether a bound is near enough to the end of the training to be found exactly."""

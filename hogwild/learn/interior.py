@@ -28,7 +28,7 @@ from hogwild.kernels import passes as kernels
 from hogwild.kernels.compile import Kernel
 from hogwild.learn.cholesky import factored, products_worth
 from hogwild.learn.conjugate import Progress, conjugate_gradients
-from hogwild.learn.newton import RESIDUAL, Newton, NewtonProof
+from hogwild.learn.newton import Newton, NewtonProof
 from hogwild.learn.problem import Doubles, Passed
 from hogwild.parallel.memory import Arrays
 
@@ -124,7 +124,8 @@ class InteriorProof(NewtonProof):
         self._balance_left = float(np.mean(slopes)) if self._intercept else 0.0
         bound = float(np.mean(self._shares * self._t))
         bound -= 0.5 * float(kernels.inner(self._pull, self._pull)) / l2
-        self.bound = max(self.bound, bound - RESIDUAL * abs(bias * self._balance_left))
+        less = self._farthest.less(self._balance_left, self._objective)
+        self.bound = max(self.bound, bound - less)
         gap = self._objective - self.bound
         self._idle = self._idle + 1 if gap > PROGRESS * self._least else 0
         self._least = min(self._least, gap)
@@ -196,11 +197,7 @@ class InteriorProof(NewtonProof):
 
     def _factored(self, passed: Passed) -> Solve:
         """Solves with the matrix."""
-        matrix = self._passes.bordered()
-        matrix[np.diag_indices(self._columns)] += self._l2
-        if not self._intercept:
-            matrix[-1] = matrix[:, -1] = 0.0
-            matrix[-1, -1] = 1.0
+        matrix = self._bordered()
         passed()
         solution = factored(matrix)
 

@@ -26,6 +26,7 @@ from hogwild.learn.class_passes import ClassPasses, ClassSlope
 from hogwild.learn.conjugate import Progress, Solution, conjugate_gradients
 from hogwild.learn.first_epochs import FirstEpochs
 from hogwild.learn.heads import Heads
+from hogwild.learn.intercepts import Farthest
 from hogwild.learn.iterated import Iterated, IteratedSolver
 from hogwild.learn.passes import ROUNDING, TRIES, Bias, Passes, Slope
 from hogwild.learn.problem import Doubles, Passed
@@ -76,6 +77,7 @@ class NewtonProof(Iterated):
         super().__init__(config)
         self._columns, self._rows = columns, len(data)
         self._l2, self._intercept = float(config.l2 or 0.0), config.intercept
+        self._farthest = Farthest(config.loss_name, data, self._l2, config.loss_value)
         self._count = heads.count if heads.coupled else 1  # scores of a row
         self._is_quadratic = config.loss_name == "squared"
         given = heads, data, columns
@@ -220,11 +222,10 @@ class NewtonProof(Iterated):
     def _exact(self, passed: Passed) -> Solution | None:
         """Solves it by the factors of H, unless rounding leaves none."""
         right = self._downhill
-        matrix = self._passes.hessian()
-        matrix[np.diag_indices(self._columns)] += self._l2
+        matrix = self._bordered()
         passed()
         try:
-            direction = factored(matrix)(right)
+            direction = factored(matrix)(np.append(right, 0.0))[:-1]
         except np.linalg.LinAlgError:
             return None
         found = Solution(
@@ -232,6 +233,15 @@ class NewtonProof(Iterated):
         )
         passed()
         return found
+
+    def _bordered(self) -> Doubles:
+        """The Hessian of the objective by weights and intercept, if there is one."""
+        matrix: Doubles = self._passes.bordered()
+        matrix[np.diag_indices(self._columns)] += self._l2
+        if not self._intercept:
+            matrix[-1] = matrix[:, -1] = 0.0
+            matrix[-1, -1] = 1.0
+        return matrix
 
     @property
     def _downhill(self) -> Doubles:

@@ -17,6 +17,7 @@ from hogwild.kernels import dual as kernels
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import Span, view
 from hogwild.learn.duals import DUALS
+from hogwild.learn.intercepts import Farthest
 from hogwild.learn.losses import LOSSES
 from hogwild.learn.sets import Set
 from hogwild.threads import share_of, side_by_side
@@ -30,7 +31,6 @@ FIRST_STEP = 0.1  # of a search for a scale or an intercept
 ROUNDS = 12
 FINER, FINEST = 0.2, 1e-7  # the next one, over this one, at least
 CLOSE = 1e-2  # share of the first step at which a search ends
-RESIDUAL = 2.0  # times the intercept: how much larger that of the optimum may be
 
 
 class Point(NamedTuple):
@@ -53,6 +53,7 @@ class Objectives:
         self._l2, self._parameter = l2, parameter
         self._intercept = intercept
         self._loss, self._kind, self._weighted = loss, kind, data.weighted
+        self._farthest = Farthest(loss, data, l2, parameter)
         self._steps = dict.fromkeys(("scale", "bias"), FIRST_STEP)
 
     def kernels(self, points: Sequence[int]) -> list[Kernel]:
@@ -63,7 +64,7 @@ class Objectives:
         if DUALS[loss].lean:
             always.append(kernels.reviewer(loss, weighted))
         if self._intercept:
-            always.append(kernels.room(loss, weighted))
+            always += [kernels.room(loss, weighted), kernels.longest]
         return [*always, kernels.standing(weighted), kernels.collector(weighted), kernels.arrange]
 
     # Primal
@@ -153,11 +154,14 @@ class Objectives:
         total = float(sum(self._in_parts(lambda span: kernel(self.rows, span, *given))))
         return total / self.size - 0.5 * self._l2 * square
 
-    def residual(self, state: Weights, bias: float) -> float:
-        """By how much the dual objective may be too high for a sum of a that is not quite 0."""
+    def residual(self, state: Weights, objective: float) -> float:
+        """By how much the dual objective may be too high for a sum of a that is not quite 0.
+
+        `objective` is that of any weights.
+        """
         if not self._intercept:
             return 0.0
-        return RESIDUAL * abs(bias * self.standing(state)[0]) / self.size
+        return self._farthest.less(self.standing(state)[0] / self.size, objective)
 
     def weights_of(self, state: Weights, columns: int) -> Doubles:
         """The weights that dual variables stand for, in double precision."""

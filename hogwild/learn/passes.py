@@ -117,7 +117,7 @@ class Shards:
 
 
 class Passes(Shards):
-    """Sums over the rows of a set, for a loss with a second derivative.
+    """Sums over the rows of a set.
 
     With an intercept, which is not penalized and always where its derivative is 0, the Hessian is
     that of the mean loss with the best intercept for the weights:
@@ -269,6 +269,7 @@ class Passes(Shards):
             size**2, lambda *to: kernels.add_products(self._rows, to[0], self.seconds, to[1])
         )
         total = found.reshape(size, size)
+        del self._rooms[size**2]  # of every head, and large
         return (total + total.T) / self.size
 
     def along(

@@ -8,6 +8,7 @@ from hogwild.learn.problem import Doubles, Followed
 from hogwild.learn.solver import Outcome
 from hogwild.parallel.memory import Arrays
 
+ROUNDED = 1e-6  # share of the objective: a bound may be above it by rounding
 NOTHING = 1e-6  # share of the objective at zero weights; one below it counts as no more
 
 
@@ -51,12 +52,21 @@ class Proof(Outcome):
         """The proved gap as a share of the lower bound; infinite where that tells nothing."""
         if self.bound <= 0.0 <= self._objective or not math.isfinite(self.bound):
             return math.inf
+        if self._is_contradiction:
+            return math.inf
         return max(0.0, self._objective - self.bound) / abs(self.bound)
+
+    @property
+    def _is_contradiction(self) -> bool:
+        """Whether the bound lies above an objective that was met: then it proves nothing."""
+        return self.bound > self._objective + ROUNDED * abs(self._objective)
 
     @property
     def reason(self) -> str | None:
         """Why training may end now, if it may."""
         target = self._config.target
+        if self._is_contradiction:
+            return self._stuck
         if target is not None:
             if self._objective <= target:
                 return "target"
