@@ -75,6 +75,11 @@ def train(
         isinstance(data, str | os.PathLike) and named_as_ratings(data)
     ):
         options = {"task": "mf"} | options
+    if start is not None and not isinstance(start, State | FactorModel):
+        raise OptionError(
+            "start: it needs the state of a result (result.state) or a model of factors, not "
+            f"{type(start).__name__}"
+        )
     config = Config.of(options)
     check_files({"model": model, "trace": trace}, data, test, validate, sample_weight)
     more: dict[str, Any] = {}

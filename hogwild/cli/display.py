@@ -196,6 +196,8 @@ def _proof(result: Any) -> str:
     if gap is None:
         return ""
     more = "; single precision may prove no more" if result.reason == "stuck" else ""
+    if result.reason == "converged" and gap > result.header["options"]["tol"]:
+        return f", the gap is proved to be nothing beside the objective of zero weights{more}"
     return f", within {100 * gap:.2g} % of the optimum, proved{more}"
 
 

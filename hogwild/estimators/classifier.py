@@ -32,7 +32,7 @@ def _gives_probabilities(classifier: Any) -> bool:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HogwildClassifier(ClassifierMixin, LinearEstimator):
-    """Linear classifier trained by stochastic gradient descent on several cores.
+    """Linear classifier trained on several cores: by default with a proof of how good it is.
 
     More than two classes are learned each against the rest, or together with cross_entropy. If y is
     an indicator matrix, rows may have several labels. The objective is then the sum over the

@@ -14,7 +14,7 @@ from hogwild.learn.losses import LOSSES
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HogwildRegressor(RegressorMixin, LinearEstimator):
-    """Linear regression trained by stochastic gradient descent on several cores.
+    """Linear regression trained on several cores: by default with a proof of how good it is.
 
     X may be a dense array, a sparse matrix or array, a data frame, or `hogwild.Rows` with targets
     (leave out y). Float32 CSR data is used without a copy.
