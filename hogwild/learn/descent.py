@@ -149,6 +149,8 @@ class LbfgsProof(DescentProof):
         if self._last is not None:
             change, bend = self._weights - self._last[0], self._last[1] - downhill
             product = float(inner(change, bend))
+            if not change.any():  # the way that the pairs lead to is no use
+                self._pairs.clear()
             if product > 0.0:
                 self._pairs.append((change, bend, product))
         self._last = self._weights.copy(), downhill

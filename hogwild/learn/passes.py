@@ -208,7 +208,9 @@ class Passes(Shards):
         a mean of the slopes on both sides has a mean of 0.
         """
         near = BESIDE * (1.0 + abs(bias)) * self._intercept
-        (slopes, *low), (above, *high) = (self._slopes_at(scores, bias + d) for d in (-near, near))
+        below = self._slopes_at(scores, bias - near)
+        beyond = self._slopes_at(scores, bias + near) if near else below
+        (slopes, *low), (above, *high) = below, beyond
         share = high[2] / (high[2] - low[2]) if low[2] < 0.0 < high[2] else 1.0
         slopes = share * slopes + (1.0 - share) * above
         loss, product, slope = (
