@@ -45,7 +45,7 @@ class Training(NamedTuple):
     order: str
 
     def each(self, most: int) -> list[tuple[Any, int, dict[str, Any]]]:
-        """Each value, how many of so many rows, and the options."""
+        """For each point: the value, the number of its rows, and the options of its training."""
         if self.varied == "rows":
             counts = sorted({min(count, most) for count in self.values})
             return [(count, count, self.options) for count in counts]

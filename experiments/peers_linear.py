@@ -286,7 +286,7 @@ class Comparison:
         ]
 
     def page(self) -> str:
-        """The table of verdicts and all curves, as a page that stands by itself."""
+        """The table of verdicts and all curves, as one HTML file."""
         title = "Time to the answer, beside other trainers"
         return document(
             title,

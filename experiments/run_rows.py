@@ -74,7 +74,7 @@ def check(options: dict[str, Any]) -> None:
 
 
 def generate(rows: int, options: dict[str, Any], tested: int = 0) -> Data:
-    """The first rows to train on, those after them to test on: so many, or a share."""
+    """Rows to train on, and the rows after them to test on: `tested` of them, or a share."""
     train, _ = rcv1(rows, **options)
     test, _ = rcv1(tested or max(1, int(rows * TEST_SHARE)), first_row=rows, **options)
     report.say(

@@ -69,7 +69,7 @@ def piece(found: Shown) -> list[str]:
 
 
 def page(pieces: Sequence[str]) -> str:
-    """All of it, as a page that stands by itself."""
+    """All of it, as one HTML file."""
     title = "The textbooks' experiments"
     about = [*report.about_machine().splitlines(), str(__doc__).split("\n\n")[1]]
     return document(title, [f"<h1>{title}</h1>", *map(paragraph, about), *pieces])

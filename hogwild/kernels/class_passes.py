@@ -129,6 +129,12 @@ def _mean(chances, changes, turn, first, heads):
     return mean
 
 
+@always_inline
+def _slope_change(chances, changes, turn, mean, place, head, weight):
+    """How much the slope by a score changes."""
+    return weight * chances[place] * (changes[place] + turn[head] - mean)
+
+
 @cache
 def product(weighted: bool, register: int) -> Kernel:
     """The kernel (rows, span, chances, changes, turn, shape, own, out).
@@ -143,8 +149,9 @@ def product(weighted: bool, register: int) -> Kernel:
             weight, first = row_weight(rows, row, shape), heads * row
             mean = _mean(chances, changes, turn, first, heads)
             for head in range(U(0), heads):
-                change = changes[first + head] + turn[head] - mean
-                own.scores[head] = np.float32(weight * chances[first + head] * change)
+                own.scores[head] = np.float32(
+                    _slope_change(chances, changes, turn, mean, first + head, head, weight)
+                )
             _fetch_next(rows, row, span, shape, out)
             spread(rows, row, out, shape, own.scores)
 
@@ -166,8 +173,7 @@ def pulls(weighted: bool) -> Kernel:
             weight, first = row_weight(rows, row, shape), heads * row
             mean = _mean(chances, changes, turn, first, heads)
             for head in range(U(0), heads):
-                change = changes[first + head] + turn[head] - mean
-                out[head] += weight * chances[first + head] * change
+                out[head] += _slope_change(chances, changes, turn, mean, first + head, head, weight)
 
     signature = types.void(ROWS, SPAN, FLOATS, READ, READ, SHAPE, DOUBLES)
     return Kernel(add, signature, name=f"class-pulls{'-weighted' * weighted}")

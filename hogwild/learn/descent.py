@@ -109,11 +109,9 @@ class DescentProof(NewtonProof):
         return falls / bends if bends > 0.0 and falls > 0.0 else 1.0
 
     @property
-    def _is_near(self) -> bool:
-        """Whether the gap is small; without a penalty, whether the last steps gained little."""
-        if self._l2 > 0.0:
-            return super()._is_near
-        return self._config.tol > 0 and self._gains.lately <= self._config.tol * self._size
+    def _lately(self) -> float:
+        """What the last steps gained."""
+        return self._gains.lately
 
 
 class SteepestProof(DescentProof):
@@ -252,11 +250,9 @@ class SubgradientProof(NewtonProof):
         return self._first / (1.0 + self._l2 * self._first * self._steps)
 
     @property
-    def _is_near(self) -> bool:
-        """Whether the gap is small; without a penalty, whether the last steps gained little."""
-        if self._l2 > 0.0:
-            return super()._is_near
-        return self._config.tol > 0 and self._gains.lately <= self._config.tol * self._size
+    def _lately(self) -> float:
+        """What the last steps gained."""
+        return self._gains.lately
 
     @property
     def _stuck(self) -> str | None:

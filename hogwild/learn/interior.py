@@ -12,10 +12,10 @@ smaller from step to step. It solves, with D_i = 1 / (excess_i / t_i + lack_i / 
     (l2 I + X'D X / n) dw + X'D 1 / n db = ...,   1'D X / n dw + 1'D 1 / n db = ...
 
 twice: first for products of 0, which shows how small they may become, and to correct for what that
-leaves out. Some 15 to 40 steps are enough, whatever the sizes of the columns, and each has a proof:
-t is a feasible point of the dual problem. After Mehrotra, "On the implementation of a primal-dual
-interior point method", 1992; for support vector machines, Ferris and Munson, "Interior-point
-methods for massive support vector machines", 2002.
+leaves out. Some 15 to 40 steps are enough, whatever the sizes of the columns, and each has a proof
+by t, which says little until the mean of t_i y_i is near 0. After Mehrotra, "On the implementation
+of a primal-dual interior point method", 1992; for support vector machines, Ferris and Munson,
+"Interior-point methods for massive support vector machines", 2002.
 """
 
 import math
@@ -26,7 +26,7 @@ import numpy as np
 
 from hogwild.kernels import passes as kernels
 from hogwild.kernels.compile import Kernel
-from hogwild.learn.cholesky import factored, products_worth
+from hogwild.learn.cholesky import factored
 from hogwild.learn.conjugate import Progress, conjugate_gradients
 from hogwild.learn.newton import Newton, NewtonProof
 from hogwild.learn.problem import Doubles, Passed
@@ -38,7 +38,7 @@ SLACK = 100.0
 NEARLY = 0.99  # of the way to where a variable would become 0
 CENTERING = 3  # the power of the share of the products that a step to 0 would leave
 # The matrix is made and factored where that takes as long as so many products with it
-MOST_COLUMNS, PRODUCTS = 2_000, 250.0
+MOST_WORTH = 250.0
 # Else conjugate gradients leave this share of the squared residual, and of the products what would
 # be added to the gap; or end after so many of them
 ENOUGH, LEAST, MOST_PRODUCTS = 1e-6, 0.01, 500
@@ -69,15 +69,12 @@ class Interior(Newton):
 class InteriorProof(NewtonProof):
     """The best weights that were met, and a lower bound of the optimum from the dual variables."""
 
+    most_worth = MOST_WORTH
+
     def kernels(self, alone: bool) -> list[Kernel]:
         makes = [kernels.add_products] if self._is_factored else []
         several = [kernels.spread, kernels.inner, kernels.advance, kernels.turn]
         return [*self._passes.kernels(smooth=False), *several, *makes]
-
-    @property
-    def _is_factored(self) -> bool:
-        size = self._passes.nonzeros, self._rows, self._columns
-        return self._columns <= MOST_COLUMNS and products_worth(*size) <= PRODUCTS
 
     def _reset(self) -> None:
         super()._reset()
@@ -99,10 +96,8 @@ class InteriorProof(NewtonProof):
         targets = self._passes.targets
         self._shares = targets[:, 1] if targets.shape[1] > 1 else np.ones(self._rows)
         self._signs = targets[:, 0] * (self._shares > 0.0)
-        self._at, self._reached = (
-            np.append(self._weights, self._bias),
-            self._passes.scores(self._weights) + self._bias,
-        )
+        self._at = np.append(self._weights, self._bias)
+        self._reached = self._passes.scores(self._weights) + self._bias
         passed()
         self._lack = np.maximum(0.0, 1.0 - self._signs * self._reached) + SLACK
         self._excess = np.full(self._rows, SLACK)

@@ -38,7 +38,7 @@ FEW_COLUMNS = 2_000  # with more, softmax begins with epochs of descent
 ENOUGH = 0.04  # share of the squared residual that conjugate gradients leave, in M^-1
 MOST_PRODUCTS = 60
 # The Hessian is made and factored where that takes as long as so many products with it
-MOST_COLUMNS, PRODUCTS = 2_000, 20.0
+MOST_COLUMNS, MOST_WORTH = 2_000, 20.0
 # Of the squared loss, whose step need not be repeated
 EXACT, MOST_PRODUCTS_EXACT = 1e-20, 10_000
 # Where a gap within so many times the wanted one is ahead, conjugate gradients go on to the end
@@ -69,9 +69,11 @@ class NewtonProof(Iterated):
 
     Attributes:
         first: epochs of another method to begin with, if that is of use.
+        most_worth: as many products with the Hessian it may take as long as to factor it.
     """
 
     first: FirstEpochs | None = None
+    most_worth = MOST_WORTH
 
     def __init__(self, config: Config, heads: Heads, data: Set, columns: int) -> None:
         super().__init__(config)
@@ -108,7 +110,7 @@ class NewtonProof(Iterated):
         if self._is_quadratic or self._l2 == 0.0 or self._count > 1:
             return False
         size = self._passes.nonzeros, self._rows, self._columns
-        return self._columns <= MOST_COLUMNS and products_worth(*size) <= PRODUCTS
+        return self._columns <= MOST_COLUMNS and products_worth(*size) <= self.most_worth
 
     def begin(self, shared: Arrays, start: Arrays, at_zero: float) -> None:
         """Takes the weights to go on from."""
@@ -338,10 +340,15 @@ class NewtonProof(Iterated):
 
     @property
     def _is_near(self) -> bool:
-        """Whether the gap is small; without a penalty, whether the last step gained little."""
+        """Whether the gap is small; without a penalty, whether little was gained lately."""
         if self._l2 > 0.0:
             return super()._is_near
-        return self._config.tol > 0 and self._gained <= self._config.tol * self._size
+        return self._config.tol > 0 and self._lately <= self._config.tol * self._size
+
+    @property
+    def _lately(self) -> float:
+        """What the last step gained."""
+        return self._gained
 
     @property
     def _stuck(self) -> str | None:

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import hogwild
-from hogwild.learn import interior, passes
+from hogwild.learn import newton, passes
 from tests.combinations import each, pairs
 
 ROWS, COLUMNS = 400, 12
@@ -29,7 +29,7 @@ def train(X, y, weights=None, **more):
 def way(request, monkeypatch):
     """Equations are solved with the matrix, or by conjugate gradients."""
     if request.param == "iterated":
-        monkeypatch.setattr(interior, "MOST_COLUMNS", 0)
+        monkeypatch.setattr(newton, "MOST_COLUMNS", 0)
 
 
 @pairs(l2=[1e-1, 1e-3, 1e-5], intercept=[False, True], weighted=[False, True])
