@@ -32,10 +32,12 @@ from hogwild.steps.dual import NO_LIMIT, STATE, Plan, dual
 from hogwild.steps.step import Step
 
 LOOKED_AT, VALUES = 256, 64  # rows, about, and values of each that tell how long rows are
-# The squared value of the intercept's column, over the typical squared length of a row; and the
-# same for an l2 of 1, if that is less. With more, rows clash, above all those of several workers
-# (RCV1's shape, l2 1e-6, two workers: 149 passes, not 24); with less, the multiplier takes long
-INTERCEPT, BY_PENALTY = 0.1, 1000.0
+# The squared value of the intercept's column, over the typical squared length of a row: about so
+# much, or as much as follows from l2 if that is more or less. With more, rows clash, above all
+# those of several workers (3,000 rows of RCV1's shape, l2 1e-4, fixed order: 25 passes, not 12);
+# with less, the multiplier takes long (real RCV1, l2 1e-6: 900 passes, not 200)
+INTERCEPT = 0.03
+LEAST_BY_PENALTY, MOST_BY_PENALTY, MOST = 30.0, 1000.0, 0.1
 RESTART = 1.3  # times the work at which a mean of the weights began, after which the next begins
 CLAIM = 1.5  # times the gap that is wanted: from there on weights are made anew for the proof
 TOWARDS = 0.25  # share of the way from the bound to a target: a gap that may reach it
@@ -55,7 +57,8 @@ class DualAscent(Solver):
         super().__init__(config, heads, data, intercept_share)
         self._square = _typical_square(data)
         self._l2 = float(config.l2 or 0.0)
-        share = min(INTERCEPT, BY_PENALTY * self._l2) if config.intercept else 0.0
+        usual = max(INTERCEPT, LEAST_BY_PENALTY * self._l2)
+        share = min(MOST, MOST_BY_PENALTY * self._l2, usual) if config.intercept else 0.0
         self._intercept = self.intercept_share = share * (self._square or 1.0)
 
     @property
@@ -80,9 +83,12 @@ class DualAscent(Solver):
         """1 where copies may differ as much as they like, less where their changes clash."""
         return eta0
 
-    def ahead(self, eta0: float, copies: int) -> float:
-        """Farther where changes clashed; as many times as there are copies is always safe."""
-        return min(float(copies), 1.0 / eta0)
+    def ahead(self, eta0: float, copies: int) -> tuple[float, float]:
+        """Farther where changes clashed; as many times as there are copies is always safe.
+
+        So the intercept goes always, which all rows have.
+        """
+        return min(float(copies), 1.0 / eta0), float(copies)
 
     def steady_steps(self, done: int, eta0: float) -> int:
         """A whole pass: what a row adds does not depend on the number of steps."""

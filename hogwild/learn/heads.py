@@ -90,7 +90,7 @@ class Heads:
         width = width or self.width
         scores, signs = zeros_on_a_line(width), zeros_on_a_line(width)
         signs[: self.count] = -1
-        slopes = np.append(np.zeros(width + 1), 1.0)
+        slopes = np.append(np.zeros(width + 1), np.ones(2))
         arrays = scores, slopes, np.zeros(width, np.float32), signs
         return view(Own, *arrays)
 

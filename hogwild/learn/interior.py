@@ -13,7 +13,8 @@ smaller from step to step. It solves, with D_i = 1 / (excess_i / t_i + lack_i / 
 
 twice: first for products of 0, which shows how small they may become, and to correct for what that
 leaves out. Some 15 to 40 steps are enough, whatever the sizes of the columns, and each has a proof
-by t, which says little until the mean of t_i y_i is near 0. After Mehrotra, "On the implementation
+by t, which says little until the mean of t_i y_i is near 0. A start near the optimum saves nothing:
+variables near their bounds would leave no room for steps. After Mehrotra, "On the implementation
 of a primal-dual interior point method", 1992; for support vector machines, Ferris and Munson,
 "Interior-point methods for massive support vector machines", 2002.
 """

@@ -577,8 +577,8 @@ class LinearProblem(RowProblem):
         """One in how many rows is visited in this share; the others were put aside."""
         return 1.0 / max(share.numbers[-1], 1.0 / self.units) if share.numbers else 1.0
 
-    def ahead(self, share: Share, copies: int) -> float:
-        """How much farther weights go on one of so many copies than they are merged."""
+    def ahead(self, share: Share, copies: int) -> tuple[float, float]:
+        """How much farther weights, and the intercept, go on one of so many copies."""
         return self._solver.ahead(share.eta0, copies)
 
     def _fetching(self, writers: int) -> Fetching:

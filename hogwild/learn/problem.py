@@ -368,9 +368,12 @@ class RowProblem(Problem):
         """One in how many rows is visited in this share; the others were put aside."""
         return 1.0
 
-    def ahead(self, share: Share, copies: int) -> float:
-        """How much farther weights go on one of so many copies than they are merged."""
-        return 1.0
+    def ahead(self, share: Share, copies: int) -> tuple[float, float]:
+        """How much farther weights go on one of so many copies than they are merged.
+
+        And how much farther the intercept.
+        """
+        return 1.0, 1.0
 
     def add_snapshot(self, shared: Arrays, late: bool, first: bool, scale: float) -> None:
         """Adds the weights, or those of some heads, made whole, to a sum; the first begins it."""

@@ -132,9 +132,12 @@ class Solver(ABC):
     def start(self, stored: npt.NDArray[np.float32]) -> None:
         """Prepares stored numbers, which are zero or from an earlier training."""
 
-    def ahead(self, eta0: float, copies: int) -> float:
-        """How much farther weights go on one of so many copies than they are merged."""
-        return 1.0
+    def ahead(self, eta0: float, copies: int) -> tuple[float, float]:
+        """How much farther weights go on one of so many copies than they are merged.
+
+        And how much farther the intercept.
+        """
+        return 1.0, 1.0
 
     def factor(self, epoch: int) -> float:
         """The factor of the first rate in an epoch (counted from 1)."""

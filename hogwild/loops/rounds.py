@@ -66,13 +66,16 @@ FEWEST_ROWS = 4  # of a shard in a round
 FEWEST_TIMES = 16  # that all columns are merged while the rows that are repeated come once
 
 
+Part = Annotated[float, types.float32]
+
+
 class Rounds(NamedTuple):
     """The numbers of a share of an epoch, for one worker.
 
     `first` to `end`: its shards, of `shards`; `begin` to `stop`: its share of the weights. Rows of
     the longest shard, rows per shard in a batch (0: no batches), rows between two snapshots (0: no
     snapshots), the row after which snapshots are late, and how much of the change of a copy is
-    merged: 1, but where others are expected to make changes alike.
+    merged: 1, but where others are expected to make changes alike; of the intercept, too.
     """
 
     first: int
@@ -86,7 +89,8 @@ class Rounds(NamedTuple):
     batch: Signed
     gap: Signed
     late_from: Signed
-    part: Annotated[float, types.float32]
+    part: Part
+    intercept_part: Part
 
 
 class Merged(NamedTuple):
@@ -153,15 +157,17 @@ def first_list(rounds, merged):
 
 
 @inline
-def pass_on(copy, columns, width, known, upto, part, changes):
-    """Writes the changes of the most frequent columns of a copy to a list.
+def pass_on(copy, columns, width, known, upto, rounds, changes):
+    """Writes the changes of the most frequent columns of a copy to a list: the part to be merged.
 
-    `part` of that of the intercept, which is the first of them.
+    The first of them is the intercept.
     """
+    part = rounds.intercept_part
     for p in range(U(0), upto):
         for k in range(U(0), width):
             change = copy[width * U(columns[p]) + k] - known[width * p + k]
             changes[width * p + k] = part * change
+        part = rounds.part
 
 
 @inline
@@ -257,7 +263,7 @@ def shards_loop(step: Step) -> Any:
             merged.losses[shard] += visit(task, span, stored, clock)
             began = nanoseconds()
             changes = merged.lists[first_list(rounds, merged) + shard * listed :]
-            pass_on(copy, tiers.columns, width, merged.frequent, upto, rounds.part, changes)
+            pass_on(copy, tiers.columns, width, merged.frequent, upto, rounds, changes)
             merging += nanoseconds() - began
         return merging
 
@@ -446,13 +452,16 @@ class OrderedWorker(Worker):
         steps, _, stop = control.words
         names = ("lists", "sums", "row_state")
         task = problem.task(self._order, share)
-        ahead = task.own.slopes[-1] = problem.ahead(share, 1 if self.batch else self._shards)
+        ahead = problem.ahead(share, 1 if self.batch else self._shards)
+        task.own.slopes[-2:] = ahead
         batch = self.batch // self._shards
         arguments = (
             task,
             view(Clock, share.done, max(1.0, WARM_UP * problem.units)),
             self._tiers_of(share, task.plan),
-            view(Rounds, *mine, longest, batch, gap, int(LATE * longest), 1 / ahead),
+            view(
+                Rounds, *mine, longest, batch, gap, int(LATE * longest), 1 / ahead[0], 1 / ahead[1]
+            ),
             view(
                 Merged,
                 shared["base"],

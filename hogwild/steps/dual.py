@@ -5,7 +5,8 @@
 
 Workers on copies make changes alike, and together may overshoot. Where they did, each moves its own
 copy farther than it will be merged, by up to the number of copies, and so shortens its steps (Ma et
-al., "Adding vs. averaging in distributed primal-dual optimization", 2015).
+al., "Adding vs. averaging in distributed primal-dual optimization", 2015). With the intercept,
+which all rows have in common, they always do.
 
 The intercept is a column with the value B, whose weight starts from a multiplier: b = multiplier +
 c B^2 * sum of weight_i a_i (the method of multipliers on sum of weight_i a_i = 0).
@@ -32,13 +33,13 @@ from hogwild.kernels.targets import target_of
 from hogwild.learn.duals import DUALS
 from hogwild.steps.step import Step
 
-# What is kept of a row: its dual variable; its squared length with the intercept's column, 0 until
-# it is first visited, and below 0 while the row is put aside; and how far it was from its optimum
+# What is kept of a row: its dual variable; its squared length, 0 until it is first visited, and
+# below 0 while the row is put aside; and how far it was from its optimum
 A, Q, PULL = (U(place) for place in range(3))
 STATE = 3
 # In the scratch of a worker: how the weights change, the new dual variable, and how much farther
-# they go on its own copy
-CHANGE, NEW, AHEAD = (U(place) for place in range(3))
+# they, and the intercept, go on its own copy
+CHANGE, NEW, AHEAD, INTERCEPT_AHEAD = (U(place) for place in range(4))
 LEAST = 1e-30  # a squared length, times c: an empty row has no other
 
 
@@ -89,7 +90,7 @@ def dual(loss: str, weighted: bool) -> Step:
             return sums
         if q == 0.0:
             dot, square = dot_and_square_with(rows, row, stored.read)
-            q = np.float64(square) + plan.intercept + LEAST
+            q = np.float64(square) + LEAST
             state[place + Q] = np.float32(q)
         else:
             dot = dot_with(rows, row, stored.read)
@@ -100,7 +101,8 @@ def dual(loss: str, weighted: bool) -> Step:
         more = grown(plan, t)
         score = more * np.float64(dot + stored.bias[0])
         a = np.float64(state[place])
-        k = max(LEAST, plan.c * weight * q * plan.lengthened * more)
+        q = q * plan.lengthened + plan.intercept * task.own.slopes[INTERCEPT_AHEAD]
+        k = max(LEAST, plan.c * weight * q * more)
         new = np.float64(np.float32(best(score, target, a, k, plan.parameter)))
         put_aside(plan, state, place, score, target, new == a)
         task.own.slopes[CHANGE] = plan.c * weight * (new - a)
@@ -112,9 +114,9 @@ def dual(loss: str, weighted: bool) -> Step:
     def write(task, row, stored, t):
         change = task.own.slopes[CHANGE]
         if change != 0.0:
-            farther = change * task.own.slopes[AHEAD]
-            add_to_columns(task.rows, row, np.float32(farther), stored.write)
-            stored.moved[0] += np.float32(farther * task.plan.intercept)
+            ahead, intercept_ahead = task.own.slopes[AHEAD], task.own.slopes[INTERCEPT_AHEAD]
+            add_to_columns(task.rows, row, np.float32(change * ahead), stored.write)
+            stored.moved[0] += np.float32(change * intercept_ahead * task.plan.intercept)
             stored.state[U(STATE) * row] = np.float32(task.own.slopes[NEW])
 
     name = f"dual-{loss}" + ("-weighted" if weighted else "")
