@@ -4,8 +4,9 @@
 
 An epoch replaces the losses by a quadratic model. In it, weights are set one after the other to
 where the model is least; conjugate gradients help where their signs hardly change any more. Then
-all weights move along the way that the model leads. There is no learning rate. After Yuan, Ho and
-Lin, "An improved GLMNET for L1-regularized logistic regression", 2012.
+all weights move along the way that the model leads. There is no learning rate. An epoch of
+stochastic gradient descent comes first. After Yuan, Ho and Lin, "An improved GLMNET for
+L1-regularized logistic regression", 2012.
 
 Any dual variables a_i prove a lower bound of the optimum, if with an intercept the sum of
 weight_i a_i is 0 (`learn/duals.py` has e):
@@ -31,6 +32,7 @@ from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import view
 from hogwild.learn.columns import ByColumn, column_spans, over, row_spans
 from hogwild.learn.conjugate import Progress, conjugate_gradients
+from hogwild.learn.first_epochs import FirstEpochs
 from hogwild.learn.heads import Heads
 from hogwild.learn.iterated import Iterated, IteratedSolver
 from hogwild.learn.problem import Doubles, Passed
@@ -89,15 +91,19 @@ class CoordinateDescent(IteratedSolver):
     """Coordinate descent on columns."""
 
     def outcome(self, columns: int, nonzeros: float) -> "CoordinateProof":
-        return CoordinateProof(self._config, self._heads, self._data, columns)
+        given = self._config, self._heads, self._data
+        return CoordinateProof(*given, columns, FirstEpochs(*given, self.intercept_share))
 
 
 class CoordinateProof(Iterated):
     """Weights in double precision, many of them 0, and a lower bound of the optimum."""
 
-    def __init__(self, config: Config, heads: Heads, data: Set, columns: int) -> None:
+    def __init__(
+        self, config: Config, heads: Heads, data: Set, columns: int, first: FirstEpochs
+    ) -> None:
         super().__init__(config)
         self._heads, self._data, self._columns = heads, data, columns
+        self._first = first
         self._threads, self._begun = 1, False
         values = int((data.view.ends - data.view.begins).sum())
         self.copied = BYTES * (values + config.intercept * len(data))
@@ -112,7 +118,7 @@ class CoordinateProof(Iterated):
         self._threads = threads
 
     def kernels(self, alone: bool) -> list[Kernel]:
-        return Descent.kernels(self._heads, self._data.weighted)
+        return [*Descent.kernels(self._heads, self._data.weighted), *self._first.kernels]
 
     def suits(self, start: Arrays) -> Arrays:
         """The weights, whatever solver they come from."""
@@ -129,7 +135,7 @@ class CoordinateProof(Iterated):
         self.begin(shared, last, self._scale)
 
     def iterate(self, shared: Arrays, passed: Passed) -> float:
-        descent = self._started(shared["stored"])
+        descent = self._started(shared["stored"], passed)
         goes_on = True
         if not self._looked:
             self._look(descent)
@@ -140,7 +146,7 @@ class CoordinateProof(Iterated):
         shared["stored"][:] = descent.weights
         return loss
 
-    def _started(self, stored: npt.NDArray[np.float32]) -> "Descent":
+    def _started(self, stored: npt.NDArray[np.float32], passed: Passed) -> "Descent":
         """The columns are made when they are first needed."""
         if self._descent is None:
             columns = self._by_column.get(self._threads)
@@ -156,8 +162,19 @@ class CoordinateProof(Iterated):
             self._scale = min(self._scale, descent.losses)
             if stored.any():
                 descent.start(stored)
+            else:
+                self._begin_by_descent(descent, len(stored), passed)
             self._begun = True
         return descent
+
+    def _begin_by_descent(self, descent: "Descent", size: int, passed: Passed) -> None:
+        """Begins at what an epoch of stochastic descent comes to, if that is better than zeros."""
+        before, weights = descent.objective, np.zeros(size, np.float32)
+        self._first.learn_sparse(weights, self.fetching, passed)
+        if np.isfinite(weights).all():
+            descent.start(weights)
+        if not descent.objective < before:
+            descent.start(np.zeros(size))
 
     def _look(self, descent: "Descent") -> None:
         found = descent.look()

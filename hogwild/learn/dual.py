@@ -31,7 +31,6 @@ from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.steps.dual import NO_LIMIT, STATE, Plan, dual
 from hogwild.steps.step import Step
 
-LOOKED_AT, VALUES = 256, 64  # rows, about, and values of each that tell how long rows are
 # The squared value of the intercept's column, over the typical squared length of a row: about so
 # much, or as much as follows from l2 if that is more or less. With more, rows clash, above all
 # those of several workers (3,000 rows of RCV1's shape, l2 1e-4, fixed order: 25 passes, not 12);
@@ -55,7 +54,7 @@ class DualAscent(Solver):
 
     def __init__(self, config: Config, heads: Heads, data: Set, intercept_share: float) -> None:
         super().__init__(config, heads, data, intercept_share)
-        self._square = _typical_square(data)
+        self._square = data.typical_square()
         self._l2 = float(config.l2 or 0.0)
         usual = max(INTERCEPT, LEAST_BY_PENALTY * self._l2)
         share = min(MOST, MOST_BY_PENALTY * self._l2, usual) if config.intercept else 0.0
@@ -393,14 +392,3 @@ class DualProof(Proof):
     ) -> None:
         """Fills an order with rows that were not put aside, each as often as there is room."""
         kernels.arrange(order, first, np.uint64(seed), state)
-
-
-def _typical_square(data: Set) -> float:
-    """The mean squared length of a row, about: from the first values of some rows."""
-    rows, some = data.view, slice(None, None, max(1, len(data) // LOOKED_AT))
-    places = rows.begins[some, None] + np.arange(VALUES, dtype=np.uint64)
-    inside = places < rows.ends[some, None]
-    if not inside.any():
-        return 0.0
-    values = rows.values[places[inside]].astype(np.float64)
-    return float(np.mean(values**2)) * float((rows.ends - rows.begins).sum()) / len(data)

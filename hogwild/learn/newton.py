@@ -25,7 +25,7 @@ from hogwild.learn.cholesky import factored, products_worth
 from hogwild.learn.class_passes import ClassPasses, ClassSlope
 from hogwild.learn.conjugate import Progress, Solution, conjugate_gradients
 from hogwild.learn.first_epochs import FirstEpochs
-from hogwild.learn.heads import Heads
+from hogwild.learn.heads import Heads, zeros_on_a_line
 from hogwild.learn.intercepts import Farthest
 from hogwild.learn.iterated import Iterated, IteratedSolver
 from hogwild.learn.passes import ROUNDING, TRIES, Bias, Passes, Slope
@@ -151,7 +151,9 @@ class NewtonProof(Iterated):
             self._scores = self._passes.scores(self._weights)
             passed()
         elif self.first:
-            self._begin_by(self.first.learn(size, passed))
+            stored = zeros_on_a_line(size)
+            self.first.learn(stored, passed)
+            self._begin_by(stored)
         self._look()
         return passed()
 

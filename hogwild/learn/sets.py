@@ -16,6 +16,7 @@ from hogwild.kernels.views import RowView, Span, view
 from hogwild.learn.targets import Target
 
 CHUNK_NONZEROS = 4_000_000  # some milliseconds of work
+LOOKED_AT, VALUES = 256, 64  # rows, about, and values of each that tell how long rows are
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,16 @@ class Set:
         """Rows that take some milliseconds to visit."""
         nonzeros = int((self.view.ends - self.view.begins).sum())
         return max(1, int(CHUNK_NONZEROS * len(self) / max(len(self), nonzeros)))
+
+    def typical_square(self) -> float:
+        """The mean squared length of a row, about: from the first values of some rows."""
+        rows, some = self.view, slice(None, None, max(1, len(self) // LOOKED_AT))
+        places = rows.begins[some, None] + np.arange(VALUES, dtype=np.uint64)
+        inside = places < rows.ends[some, None]
+        if not inside.any():
+            return 0.0
+        values = rows.values[places[inside]].astype(np.float64)
+        return float(np.mean(values**2)) * float((rows.ends - rows.begins).sum()) / len(self)
 
     def errors(self, scores_of: Callable[[RowView], npt.NDArray[Any]], span: Span) -> float:
         """The weight of some rows of two classes that scores put on the wrong side."""

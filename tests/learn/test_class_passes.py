@@ -235,7 +235,8 @@ def test_epochs_of_descent_come_near_the_optimum(monkeypatch):
     monkeypatch.setattr(newton, "FEW_COLUMNS", 0)
     proof = LinearProblem(rows, None, config)._outcome
     seen = []
-    stored = proof.first.learn(16 * (COLUMNS + 1) // 4, lambda: bool(seen.append(1)) or True)
+    stored = np.zeros(16 * (COLUMNS + 1) // 4, np.float32)
+    proof.first.learn(stored, lambda: bool(seen.append(1)) or True)
     assert 1 < len(seen) <= first_epochs.MOST
     W, b = proof._passes.read(stored)
     W = W.reshape(COLUMNS, CLASSES).T

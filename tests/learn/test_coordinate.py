@@ -271,6 +271,21 @@ def test_single_precision_ends_a_training_that_is_never_near_enough(loss):
     assert result.trace[-1]["gap"] < 1e-9
 
 
+@pairs(loss=ON_COLUMNS, l2=[0.0, 0.1], scaled=[True, False])
+def test_an_epoch_of_descent_comes_first_unless_it_does_harm(loss, l2, scaled):
+    X, y, _ = draw(loss, rows=4000, sizes=1.0 if scaled else 10.0 ** np.linspace(-3, 3, COLUMNS))
+    given = {"task": TASKS[loss], "loss": loss, "solver": "coordinate", "l1": 0.05, "l2": l2}
+    problem = LinearProblem(hogwild.Rows(X, y), None, Config.of(given))
+    shared = {name: np.zeros(size, kind) for name, (size, kind) in problem.shared().items()}
+    problem.set_start(shared, None, lambda stage: None)
+    problem.iterate(shared, lambda share: False)
+    reached = problem.measured(shared, problem.prove(shared))["objective"]
+    assert reached <= best_of(0.0 * X, y, loss, 0.05, l2, True)[0] * (1 + 1e-6)
+    if scaled and loss == "logistic":  # for squares its steps are too long here, too
+        assert reached < 1.1 * best_of(X, y, loss, 0.05, l2, True)[0]
+        assert np.count_nonzero(shared["stored"]) < COLUMNS
+
+
 def test_training_goes_on_from_what_others_came_to():
     X, y, _ = draw("logistic")
     options = {"l1": 0.02, "tol": 1e-8}
@@ -283,11 +298,11 @@ def test_training_goes_on_from_what_others_came_to():
     assert again.model.weights.tobytes() == result.model.weights.tobytes()
 
 
-def test_a_time_limit_is_heard_between_two_passes():
+def test_a_time_limit_is_heard_within_an_epoch():
     X, y, _ = draw("logistic")
     result = train(X, y, "logistic", l1=1e-5, tol=0.0, time_limit=1e-9)
     assert result.reason == "time"
-    assert sum(row["rows"] for row in result.trace) <= 4 * len(y)
+    assert len(result.trace) == 1  # of many
     assert np.isfinite(result.trace[-1]["objective"])
 
 
@@ -303,8 +318,8 @@ def test_an_interrupted_iteration_leaves_better_weights_than_before():
         problem.iterate(shared, lambda share, left=answers: next(left, False))
         reached.append(problem.measured(shared, problem.prove(shared))["objective"])
     assert reached[0] <= np.log(2)
-    assert reached[1] < reached[0]
-    assert max(reached[1:]) < reached[1] + 0.01
+    assert reached[0] == reached[1]  # after an epoch of descent, and a look
+    assert max(reached[2:]) < reached[1]
 
 
 def test_rows_and_columns_of_nothing_or_alike_do_no_harm():
