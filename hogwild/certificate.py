@@ -7,25 +7,29 @@ Where the loss has kinks, the dual is solved.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hogwild.config import Config
 from hogwild.coordinator import Quiet, Result, Run, State
 from hogwild.data.files import load
-from hogwild.data.rows import Rows, check_same_base
+from hogwild.data.rows import Labels, Rows, check_same_base
 from hogwild.errors import DataError, OptionError
 from hogwild.kernels import passes
 from hogwild.kernels.views import Span, view
 from hogwild.learn.choosing import COORDINATE, DUAL, METHODS, NEWTON
+from hogwild.learn.class_passes import ClassPasses
 from hogwild.learn.duals import DUALS
+from hogwild.learn.heads import heads_of
 from hogwild.learn.linear import LinearProblem
-from hogwild.learn.losses import LOSSES, SIGNS
+from hogwild.learn.losses import CLASSES, LOSSES, SIGNS
 from hogwild.learn.needs import ON_COLUMNS
+from hogwild.learn.newton import RESIDUAL
+from hogwild.learn.passes import Doubles
 from hogwild.learn.sets import Set, class_weights, row_weights
 from hogwild.learn.targets import target_for
 from hogwild.machine import usable_cores
@@ -46,6 +50,7 @@ UNFINISHED = {
     "epochs": ". They did not suffice, so the bound may be far too low",
 }
 PROVABLE = [name for name, loss in LOSSES.items() if loss.second or name in DUALS]
+OF_ALL_CLASSES = [name for name, loss in LOSSES.items() if loss.has_class_passes]
 
 
 @dataclass(frozen=True)
@@ -79,8 +84,9 @@ def certify(
 ) -> Certificate:
     """Proves how near the optimum of its objective on some rows a linear model is.
 
-    The objective is l2/2 |w|^2 + l1 |w|_1 + mean(loss). Of a model of several classes or labels,
-    each against the rest, it is the sum over them. The intercept is
+    The objective is l2/2 |w|^2 + l1 |w|_1 + mean(loss). Of a model with weights for each of several
+    classes or labels it is the sum over them, each against the rest. With the loss cross_entropy
+    (softmax), which needs the scores of all classes, w are the weights of all. The intercept is
     penalized only in models of LIBLINEAR (and of scikit-learn's estimators that use it).
 
     Args:
@@ -88,36 +94,38 @@ def certify(
             hogwild, of LIBLINEAR, or an `.npz` with weights, intercept and labels.
         rows: the rows that it was trained on, with labels; or their file.
         loss, l2, l1: what the objective is made of; by default what the model says. LIBLINEAR and
-            scikit-learn's C is 1 / (l2 * number of rows).
+            scikit-learn's C is 1 / (l2 * number of rows). The loss of scikit-learn's
+            LogisticRegression is logistic with two classes or the solver liblinear, else
+            cross_entropy.
 
     Raises:
         OptionError: the loss or the penalty allows no proof, or is not known.
         DataError: the model and the rows do not fit.
-        HogwildError: the file holds no model, or the model is not linear, or of several classes
-            and not of hogwild, or of softmax.
+        HogwildError: the file holds no model, or the model is not linear, or has no label for each
+            of its scores.
     """
     given, asked = given_model(model), {"loss": loss, "l2": l2, "l1": l1}
     rows = _loaded(rows, given.index_base)
     if isinstance(given, GivenHeads):
         return _of_heads(given, rows, asked)
-    return _of_one(given, rows, asked)
-
-
-def _of_one(given: Given, rows: Rows, asked: dict[str, Any]) -> Certificate:
     config = _config(given, asked)
-    return _Proving(given, _fitting(rows, given), config).certificate()
+    return _Proving([given], given.labels, _fitting(rows, [given]), config).certificate()
 
 
 def _of_heads(given: GivenHeads, rows: Rows, asked: dict[str, Any]) -> Certificate:
-    """The sums over classes or labels, each of which is a problem of two classes."""
-    known = given.target.known(rows)
+    """Of softmax; or sums over classes or labels, each of which is a problem of two classes."""
+    config = _config(given.heads[0], asked, given.target.kind)
+    rows = _fitting(rows, given.heads)
     factors = row_weights(given.class_weights, rows, given.target)
     if factors is not None:
         rows = rows.weighted(factors * (1.0 if rows.sample_weight is None else rows.sample_weight))
-    found = []
+    if config.loss_name in OF_ALL_CLASSES:
+        return _Proving(given.heads, given.target.labels, rows, config).certificate()
+    known, found = given.target.known(rows), []
     for number, head in enumerate(given.heads):
         has = known[:, number] if known.ndim > 1 else known == number
-        found.append(_of_one(head, rows.labelled(np.where(has, 1.0, -1.0)), asked))
+        against = rows.labelled(np.where(has, 1.0, -1.0))
+        found.append(_Proving([head], head.labels, against, config).certificate())
     loosest = max(found, key=lambda one: one.objective - one.bound)
     objective = sum(one.objective for one in found)
     bound = sum(one.bound for one in found)
@@ -125,7 +133,7 @@ def _of_heads(given: GivenHeads, rows: Rows, asked: dict[str, Any]) -> Certifica
     return replace(loosest, objective=objective, bound=bound, gap=_share(objective, bound), how=how)
 
 
-def _config(given: Given, asked: dict[str, Any]) -> Config:
+def _config(given: Given, asked: dict[str, Any], kind: str = SIGNS) -> Config:
     """The training whose optimum the model is compared with."""
     known = {name: value for name, value in given.options.items() if value is not None}
     known |= {name: value for name, value in asked.items() if value is not None}
@@ -135,19 +143,23 @@ def _config(given: Given, asked: dict[str, Any]) -> Config:
     l1, l2 = known.get("l1", 0.0), known.get("l2")
     if l2 is None and not l1:
         raise OptionError("l2: the model does not say which it was trained with; give it")
-    able = ON_COLUMNS if l1 else PROVABLE
+    able = list(ON_COLUMNS) if l1 else PROVABLE + OF_ALL_CLASSES * (kind == CLASSES)
+    if given.labels:
+        able = [name for name in able if {SIGNS, CLASSES}.intersection(LOSSES[name].kinds)]
     if loss not in able:
         with_l1 = " with an l1" if l1 else ""
         raise OptionError(
-            f"loss: for {loss}{with_l1} nothing can be proved; it can for {', '.join(able)}"
+            f"loss: for {loss}{with_l1} nothing can be proved of this model; it can for "
+            f"{', '.join(able)}"
         )
     if not l2 and not l1:
         raise OptionError("l2: without a penalty nothing can be proved; give one above 0")
     kinds = LOSSES[loss].kinds
     is_class = SIGNS in kinds and (len(kinds) == 1 or bool(given.labels))
     has_intercept = given.intercept is not None
-    solver = COORDINATE if l1 else NEWTON if LOSSES[loss].second else DUAL
-    more = {"task": "svm" if is_class else "regression", "solver": solver}
+    solver = COORDINATE if l1 else NEWTON if LOSSES[loss].is_smooth else DUAL
+    task = "softmax" if loss in OF_ALL_CLASSES else "svm" if is_class else "regression"
+    more = {"task": task, "solver": solver}
     return Config.of(known | {"l2": l2 or 0.0, "intercept": has_intercept} | more)
 
 
@@ -160,8 +172,9 @@ def _loaded(rows: Rows | PathLike, index_base: int | None) -> Rows:
     return rows
 
 
-def _fitting(rows: Rows, given: Given) -> Rows:
+def _fitting(rows: Rows, heads: Sequence[Given]) -> Rows:
     """The rows; with one more column if the intercept is the weight of that."""
+    given = heads[0]
     columns = len(given.weights) - (given.penalized > 0)
     # Text does not say how many columns there are
     if rows.columns > columns or (rows.columns < columns and rows.index_base is None):
@@ -169,7 +182,7 @@ def _fitting(rows: Rows, given: Given) -> Rows:
             f"{rows.name} has {rows.columns:,} columns, and the model has weights for "
             f"{columns:,}: certify it on the rows that it was trained on"
         )
-    if not np.isfinite(given.weights).all() or not math.isfinite(given.intercept or 0.0):
+    if not all(np.isfinite(np.append(head.weights, head.intercept or 0.0)).all() for head in heads):
         raise DataError("the model has weights that are NaN or infinite")
     return _with_column(rows, columns, given.penalized) if given.penalized else rows
 
@@ -189,21 +202,29 @@ def _with_column(rows: Rows, place: int, value: float) -> Rows:
 class _Proving:
     """The objective of a model, and lower bounds of the optimum that get better."""
 
-    def __init__(self, given: Given, rows: Rows, config: Config) -> None:
-        self._given, self._rows, self._config = given, rows, config
-        self._labels = given.labels
+    def __init__(
+        self, given: Sequence[Given], labels: Labels | None, rows: Rows, config: Config
+    ) -> None:
+        """`given`: one; with softmax one for each label."""
+        self._rows, self._config, self._labels = rows, config, labels
         if config.task == "svm":
-            self._labels = self._labels or rows.labels
+            self._labels = labels or rows.labels
             if len(self._labels) != 2:
                 raise DataError(
-                    f"{rows.name} has {len(self._labels)} classes; certify a model of two classes"
+                    f"{rows.name} has {len(self._labels)} classes, and the model has one score a "
+                    "row: certify a model of two classes, or with weights for each"
                 )
         target = target_for(config, rows, self._labels)
         by_label = class_weights(config, rows, target)
         self._data = Set.of(rows, target, row_weights(by_label, rows, target))
-        self._bias = given.intercept or 0.0
-        self._weights = np.zeros(max(rows.columns, len(given.weights)))
-        self._weights[: len(given.weights)] = given.weights
+        self._heads = heads_of(config.loss_name, target.kind, target.heads)
+        self._classes: ClassPasses | None = None
+        if self._heads.coupled:
+            self._classes = ClassPasses(self._heads, self._data, rows.columns, config.intercept)
+            self._classes.threads = usable_cores()
+        # A line for each score of a row
+        self._weights = np.array([one.weights for one in given])
+        self._bias = np.array([one.intercept or 0.0 for one in given])
 
     def certificate(self) -> Certificate:
         """Asks the solver for smaller and smaller gaps."""
@@ -211,9 +232,9 @@ class _Proving:
         objective, start = self._look()
         for tol in GAPS:
             problem, result = self._solve(tol, start)
-            bound = max(bound, float(problem.proved().bound))
+            bound = max(bound, self._bound(problem, result.state))
             visits += sum(row["rows"] for row in result.trace)
-            moved = moved or _has_moved(start, result.state)
+            moved = moved or self._has_moved(start, result.state)
             start = result.state
             best = min(objective, result.trace[-1]["objective"])
             is_exact = best - bound <= MUCH * (objective - bound)
@@ -252,34 +273,75 @@ class _Proving:
 
     def _look(self) -> tuple[float, State | None]:
         """The objective, and where the solver begins: at the model, if that is of use."""
-        scores = np.empty(len(self._rows))
-        known, data = self._weights[: self._rows.columns], self._data.view
-        self._over_shards(lambda span: passes.scores_of(data, span, known, scores))
-        w, l2 = self._weights, float(self._config.l2 or 0.0)
+        known = self._weights[:, : self._rows.columns]
+        scores = self._scores(known)
+        w, l2 = self._weights.ravel(), float(self._config.l2 or 0.0)
         penalty = 0.5 * l2 * float(w @ w) + self._config.l1 * float(np.abs(w).sum())
         objective = penalty + self._loss(scores, self._bias)
-        at_zero = self._loss(np.zeros(len(self._rows)), 0.0)
+        at_zero = self._loss(np.zeros_like(scores), np.zeros_like(self._bias))
         if self._config.is_dual or not objective < at_zero:
             return objective, None
-        stored = np.append(known, self._bias).astype(np.float32)
-        return objective, State({"stored": stored}, 0, 0, 0.0)
+        stored = np.zeros((self._rows.columns + 1, self._heads.width), np.float32)
+        stored[:, : len(known)] = np.column_stack([known, self._bias]).T
+        return objective, State({"stored": stored.ravel()}, 0, 0, 0.0)
 
-    def _loss(self, scores: npt.NDArray[np.float64], bias: float) -> float:
+    def _scores(self, weights: Doubles) -> Doubles:
+        """The scores without intercepts: a line for each line of weights."""
+        scores, data = np.empty((len(weights), len(self._rows))), self._data.view
+        pairs = list(zip(weights, scores, strict=True))
+        self._over_shards(lambda span: [passes.scores_of(data, span, *pair) for pair in pairs])
+        return scores
+
+    def _bound(self, problem: LinearProblem, state: State | None) -> float:
+        """What the solver proved; of softmax, where that is rounded, by its weights in doubles.
+
+        See `NewtonProof._raise_bound` for the formula.
+        """
+        if self._classes is None or state is None:
+            return float(problem.proved().bound)
+        weights, bias = self._classes.read(state.weights["stored"])
+        scores = self._scores(np.ascontiguousarray(weights.reshape(-1, len(bias)).T))
+        bias = self._classes.best_bias(scores.T.ravel(), bias)
+        scores += bias[:, None]
+        data, size, columns = self._data.view, len(self._rows), self._rows.columns
+        targets = data.targets.reshape(size, -1).astype(np.float64)
+        of_true = targets[:, 0].astype(np.intp), np.arange(size)
+        top = scores.max(axis=0)
+        slopes = np.exp(scores - top)
+        total = slopes.sum(axis=0)
+        slopes /= total
+        slopes[of_true] -= 1.0
+        losses = top + np.log(total) - scores[of_true] - (slopes * scores).sum(axis=0)
+        if self._data.weighted:
+            losses, slopes = losses * targets[:, 1], slopes * targets[:, 1]
+
+        def square(line: Doubles) -> float:
+            out = np.zeros(passes.PLANES * columns)
+            passes.spread(data, view(Span, 0, size), line, np.zeros(size), out)
+            return float(np.square(out[:: passes.PLANES] / size).sum())
+
+        squares = side_by_side([partial(square, line) for line in slopes], usable_cores())
+        residual = RESIDUAL * float(np.abs(bias * slopes.mean(axis=1)).sum())
+        return float(losses.mean()) - 0.5 * sum(squares) / float(self._config.l2 or 0.0) - residual
+
+    def _loss(self, scores: Doubles, bias: Doubles) -> float:
+        if self._classes:
+            return self._classes.loss(scores.T.ravel(), bias)
         kernel = passes.losses(self._config.loss_name, self._data.weighted)
-        given = scores, bias, self._config.loss_value
+        given = scores[0], float(bias[0]), self._config.loss_value
         parts = self._over_shards(lambda span: kernel(self._data.view, span, *given))
-        return float(sum(parts)) / len(scores)
+        return float(sum(parts)) / len(self._rows)
+
+    def _has_moved(self, start: State | None, state: State | None) -> bool:
+        """Whether a solver found other weights than it began with; intercepts do not count."""
+        if start is None or state is None:
+            return True
+        before, after = (one.weights["stored"][: -self._heads.width] for one in (start, state))
+        return not np.array_equal(before, after)
 
     def _over_shards(self, work: Any) -> list[Any]:
         spans = [view(Span, *share_of(len(self._rows), SHARDS, k)) for k in range(SHARDS)]
         return side_by_side([partial(work, span) for span in spans], usable_cores())
-
-
-def _has_moved(start: State | None, state: State | None) -> bool:
-    """Whether a solver found other weights than it began with; the intercept does not count."""
-    if start is None or state is None:
-        return True
-    return not np.array_equal(start.weights["stored"][:-1], state.weights["stored"][:-1])
 
 
 def _share(objective: float, bound: float) -> float:

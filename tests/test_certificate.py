@@ -13,9 +13,7 @@ from hogwild import certificate
 from hogwild.certificate import PROVABLE, certify
 from hogwild.errors import DataError, HogwildError, OptionError
 from hogwild.learn.losses import COUNTS, LOSSES, SIGNS
-from hogwild.learn.targets import Classes
 from hogwild.models.given import given_model
-from hogwild.models.heads import HeadsModel
 from tests import reference
 from tests.combinations import pairs
 from tests.examples import default_of
@@ -116,6 +114,98 @@ def test_class_weights_of_the_model_count():
     assert found.objective == pytest.approx(mine) and found.gap <= NEAR
 
 
+NAMES = np.array(["blue", "green", "red"])
+
+
+def draw_classes(seed=0):
+    """A matrix, the number of each row's class, and 1 for that class and -1 for the others."""
+    X, _ = draw(seed=seed)
+    random = np.random.default_rng(seed + 1)
+    scores = X @ random.normal(size=(COLUMNS, 3)) / 2 + random.gumbel(size=(ROWS, 3))
+    y = (scores + np.array([0.0, 0.7, -0.3])).argmax(axis=1)
+    return X, y, np.where(y[:, None] == np.arange(3), 1.0, -1.0)
+
+
+@pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
+@pairs(intercept=[True, False], weighted=[None, "rows", "classes"], steps=[1, 10_000])
+def test_softmax_of_others(intercept, weighted, steps):
+    X, y, _ = draw_classes()
+    shares = {"rows": np.arange(ROWS) % 4, "classes": np.array([1, 3, 2])[y]}.get(weighted)
+    options = {"C": 1 / (L2 * ROWS), "fit_intercept": intercept, "tol": 1e-12}
+    if shares is not None:
+        shares = shares / shares.mean()
+    best, model = (
+        LogisticRegression(max_iter=most, **options).fit(X, NAMES[y], sample_weight=shares)
+        for most in (10_000, steps)
+    )
+    times = np.ones(ROWS) if shares is None else shares
+
+    def value(model):
+        logs = model.predict_log_proba(X)[np.arange(ROWS), y]
+        return L2 / 2 * np.sum(model.coef_**2) - np.mean(times * logs)
+
+    rows = hogwild.Rows(X, NAMES[y], sample_weight=shares)
+    found = certify(model, rows, loss="cross_entropy", l2=L2)
+    assert found.objective == pytest.approx(value(model), rel=1e-12 if shares is None else 1e-6)
+    true = value(model) / value(best) - 1
+    assert found.bound <= value(best) * (1 + (1e-12 if shares is None else 1e-6))
+    if steps > 1:
+        assert found.gap <= 1e-9 and "slopes of the losses at the model" in found.how
+    else:
+        assert true > 1e-3 and found.gap <= 1.12 * true and "Newton" in found.how
+
+
+@pytest.mark.parametrize("weighted", [None, {1: 3.0}])
+def test_softmax_of_ours(tmp_path, weighted):
+    X, y, signs = draw_classes()
+    rows, options = hogwild.Rows(X, y), {"task": "softmax", "l2": L2, "class_weight": weighted}
+    exact = hogwild.train(rows, tol=1e-6, **options)
+    found = certify(exact.model, rows)
+    assert found.gap <= 1e-6 and found.loss == "cross_entropy"
+    rough = hogwild.train(rows, epochs=1, solver="sgd", model=tmp_path / "m.hog", **options).model
+    here, saved = (certify(it, rows) for it in (rough, tmp_path / "m.hog"))
+    assert here == saved
+    assert here.objective == pytest.approx(rough.evaluate(rows)["objective"], rel=1e-6)
+    assert here.gap == pytest.approx(here.objective / found.objective - 1, rel=0.12)
+    if weighted is None:
+        W, b = (np.asarray(it, float) for it in (rough.weights, rough.intercept))
+        mine = reference.heads_objective(X, signs, W, b, "cross_entropy", L2)
+        assert here.objective == pytest.approx(mine, rel=1e-12)
+        sums = [certify(model, rows, loss="logistic") for model in (rough, exact.model)]
+        mine = reference.value("logistic", X @ W.T + b, signs, 0.0).mean(axis=0).sum()
+        assert sums[0].objective == pytest.approx(L2 / 2 * np.sum(W**2) + mine, rel=1e-12)
+        assert sums[0].bound == pytest.approx(sums[1].bound, rel=1e-2)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_each_class_against_the_rest_of_others(tmp_path, loss):
+    X, y, signs = draw_classes()
+    given = {"C": 1 / (L2 * ROWS), "loss": loss, "tol": 1e-9, "max_iter": 10**6}
+    model = LinearSVC(**given, dual=loss == "hinge", intercept_scaling=2.0, random_state=0)
+    model.fit(X, y + 1)
+    weights = np.column_stack([model.coef_, model.intercept_ / 2.0])
+    wide = np.append(X, np.full((ROWS, 1), 2.0), axis=1)
+    mine = sum(
+        objective(w, 0.0, wide, sign, loss) for w, sign in zip(weights, signs.T, strict=True)
+    )
+    rows = hogwild.Rows(X, y + 1)
+    found = certify(model, rows, loss=loss, l2=L2)
+    assert found.objective == pytest.approx(mine, rel=1e-12)
+    assert found.bound <= mine and found.gap <= NEAR
+    assert "each of 3 against the rest" in found.how
+    # The same as text, with labels in the order in which rows came
+    order, solver = [2, 0, 1], "L2R_L1LOSS_SVC_DUAL" if loss == "hinge" else "L2R_L2LOSS_SVC"
+    path = liblinear(tmp_path / "m.txt", weights[order].T, solver, "3 1 2", 2.0)
+    text = certify(path, rows, l2=L2)
+    assert (text.objective, text.bound) == pytest.approx((found.objective, found.bound))
+    # And as arrays, whose intercept is free
+    np.savez(tmp_path / "m.npz", coef_=model.coef_, intercept_=model.intercept_, classes_=[1, 2, 3])
+    free = certify(tmp_path / "m.npz", rows, loss=loss, l2=L2)
+    parts = zip(model.coef_, model.intercept_, signs.T, strict=True)
+    assert free.objective == pytest.approx(sum(objective(*it[:2], X, it[2], loss) for it in parts))
+    assert free.bound < text.bound
+
+
 # Models of scikit-learn
 
 
@@ -198,12 +288,14 @@ def test_a_bound_of_too_few_passes_is_one(monkeypatch):
 # Files
 
 HEAD = "solver_type {}\nnr_class 2\nlabel {}\nnr_feature {}\nbias {:g}\nw\n"
+HEAD_OF_3 = HEAD.replace("class 2", "class 3")
 
 
 def liblinear(path, weights, solver="L2R_L1LOSS_SVC_DUAL", labels="1 -1", bias=-1.0):
     columns = len(weights) - (bias >= 0)
-    lines = "".join(f"{weight:.17g} \n" for weight in weights)
-    path.write_text(HEAD.format(solver, labels, columns, bias) + lines)
+    head = HEAD if np.ndim(weights) == 1 else HEAD_OF_3
+    lines = "".join(" ".join(f"{w:.17g}" for w in np.ravel(line)) + " \n" for line in weights)
+    path.write_text(head.format(solver, labels, columns, bias) + lines)
     return path
 
 
@@ -281,10 +373,13 @@ def test_what_the_model_does_not_say_is_asked_for():
     refused("at least 0", fitted(), loss="hinge", l2=-1.0)
 
 
-@pytest.mark.parametrize("loss", ["perceptron", "cross_entropy", "no such"])
+@pytest.mark.parametrize("loss", ["perceptron", "cross_entropy", "huber", "no such"])
 def test_losses_without_a_proof(loss):
     refused(
-        f"^loss: for {loss} nothing can be proved; it can for hinge", fitted(), loss=loss, l2=L2
+        f"^loss: for {loss} nothing can be proved of this model; it can for hinge",
+        fitted(),
+        loss=loss,
+        l2=L2,
     )
 
 
@@ -293,16 +388,31 @@ def test_losses_without_a_proof_with_l1():
 
 
 def test_several_classes():
-    X, _ = draw()
-    rows = hogwild.Rows(X, np.arange(ROWS) % 3)
-    ours = HeadsModel(np.zeros((3, COLUMNS)), np.zeros(3), Classes((0, 1, 2)), "cross_entropy")
-    refused("several classes together", ours, rows, HogwildError)
-    refused(
-        "3 classes", LogisticRegression().fit(X, rows.y), rows, HogwildError, loss="logistic", l2=L2
-    )
+    X, y, signs = draw_classes()
+    rows, asked = hogwild.Rows(X, y), {"loss": "cross_entropy", "l2": L2}
+    model = LogisticRegression().fit(X, y)
+    refused("^loss: for huber nothing", model, rows, loss="huber", l2=L2)
+    refused("cross_entropy with an l1 nothing", model, rows, **asked, l1=L2)
+    for other in asked, asked | {"loss": "logistic"}:
+        labels = hogwild.Rows(X, y + 1)
+        refused("row .* has the label 3", model, labels, DataError, **other)
+        refused("7 columns", model, hogwild.Rows(X[:, 1:], y), DataError, **other)
+        sets = hogwild.Rows(X, (signs > 0).astype(np.int8))
+        refused("several labels in a row", model, sets, DataError, **other)
+    model.intercept_[1] = np.inf
+    refused("NaN or infinite", model, rows, DataError, **asked)
+    model.intercept_ = np.zeros(2)
+    refused("2 intercepts for 3 lines", model, rows, HogwildError, **asked)
+    model.classes_ = np.array([1, 2])
+    refused(r"shape \(3, 8\) and 2 labels", model, rows, HogwildError, **asked)
+    del model.classes_
+    refused("and 0 labels", model, rows, HogwildError, **asked)
+    refused("pair of classes", SVC(kernel="linear").fit(X, y), rows, HogwildError, **asked)
+    ours = hogwild.train(sets, l2=L2, epochs=1).model
+    refused("cross_entropy nothing .* of this model", ours, sets, loss="cross_entropy")
     alone = fitted()
     del alone.classes_
-    refused("3 classes", alone, rows, DataError, loss="logistic", l2=L2)
+    refused("3 classes, and the model has one score", alone, rows, DataError, loss="hinge", l2=L2)
 
 
 def test_other_models():
@@ -331,10 +441,11 @@ def test_columns_and_labels_that_do_not_fit():
         (HEAD.format("L2R_LR", "1 -1", 3, -1) + "1\n2\n", "3 weights are expected, .* 2"),
         (HEAD.format("L2R_LR", "1 -1", 2, -1) + "1\nx\n", "not a model of LIBLINEAR"),
         (HEAD.format("MCSVM_CS", "1 -1", 2, -1) + "1\n2\n", "MCSVM_CS cannot be certified"),
-        (
-            HEAD.format("L2R_LR", "1 2 3", 1, -1).replace("class 2", "class 3") + "1 2 3\n",
-            "3 classes",
-        ),
+        (HEAD_OF_3.format("L2R_LR", "1 2 3", 2, -1) + "1 2 3\n", "6 weights are expected, .* 3"),
+        (HEAD_OF_3.format("L2R_LR", "1 2", 1, -1) + "1 2 3\n", "3, and there are 2 labels"),
+        (HEAD_OF_3.format("L2R_LR", "", 1, -1) + "1 2 3\n", "3, and there are 0 labels"),
+        (HEAD_OF_3.format("L2R_LR", "1 2 1", 8, -1) + 24 * "1\n", "different values"),
+        (HEAD_OF_3.format("MCSVM_CS", "1 2 3", 1, -1) + "1 2 3\n", "MCSVM_CS cannot be certified"),
         ("PK and no archive", "is damaged"),
     ],
 )
@@ -345,8 +456,9 @@ def test_files_that_are_no_model(tmp_path, text, says):
 
 def test_a_missing_file_and_arrays_of_another_kind(tmp_path):
     refused("cannot read the model", tmp_path / "none", kind=HogwildError)
-    np.savez(tmp_path / "m.npz", data=[1.0])
-    refused("named weights or coef", os.fspath(tmp_path / "m.npz"), kind=HogwildError)
+    for arrays in {"data": [1.0]}, {"coef_": [1.0], "intercept_": ["a"]}:
+        np.savez(tmp_path / "m.npz", **arrays)
+        refused("numbers named weights or coef", os.fspath(tmp_path / "m.npz"), kind=HogwildError)
 
 
 def test_where_the_optimum_is_0_nothing_is_proved():

@@ -51,11 +51,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--certify",
         action="store_true",
         help="prove how near the optimum of its objective on DATA a linear model is; MODEL may "
-        "also be LIBLINEAR's text, or an .npz with weights, intercept and labels",
+        "also be LIBLINEAR's text, or an .npz with weights, intercept and labels; of several "
+        "classes, a line of weights for each, as scikit-learn's coef_ has",
     )
     for name, what in (("loss", "the loss"), ("l2", "the L2 penalty"), ("l1", "the L1 penalty")):
         kind = {"metavar": "LOSS"} if name == "loss" else {"metavar": "X", "type": float}
         text = f"with --certify: {what} of the objective [what the model says]"
+        text += "; cross_entropy is that of softmax" * (name == "loss")
         add(f"--{name}", help=text, **kind)  # type: ignore[arg-type]
     add("--json", action="store_true", help="print one JSON object")
     add_columns(parser)

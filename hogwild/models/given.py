@@ -14,9 +14,8 @@ import numpy.typing as npt
 
 from hogwild.data.rows import Labels
 from hogwild.errors import HogwildError
-from hogwild.learn.losses import LOSSES, SIGNS
 from hogwild.learn.registry import load_model
-from hogwild.learn.targets import Target
+from hogwild.learn.targets import Classes, Target
 from hogwild.model_file import MAGIC, ModelFileError
 from hogwild.models.heads import HeadsModel
 from hogwild.models.linear import LinearModel
@@ -65,10 +64,10 @@ class Given:
 
 @dataclass(frozen=True)
 class GivenHeads:
-    """A model of several classes or labels, each learned against the rest.
+    """A model with a score for each of several classes or labels.
 
     Attributes:
-        heads: the model of each; its labels are -1 and 1.
+        heads: the model of each, as if it were learned against the rest; its labels are -1 and 1.
         target: the kind of targets, with their labels.
         class_weights: the weight of each label, if they have any.
         index_base: the number that text gives to the first column.
@@ -86,7 +85,7 @@ def given_model(model: Any) -> Given | GivenHeads:
 
     Raises:
         ModelFileError: the file holds no model, or is damaged.
-        HogwildError: the model is not linear, or of several classes and not of hogwild.
+        HogwildError: the model is not linear, or has no label for each of its scores.
     """
     if isinstance(model, Given | GivenHeads):
         return model
@@ -107,7 +106,7 @@ def _of_ours(model: Any) -> Given | GivenHeads:
     trained = model.about.get("options", {})
     options = {name: trained.get(name) for name in ("l2", "l1", "epsilon", "quantile")}
     options["loss"] = model.loss
-    if isinstance(model, HeadsModel) and SIGNS in LOSSES[model.loss].kinds:
+    if isinstance(model, HeadsModel):
         pairs = zip(model.weights, model.intercept, strict=True)
         has_intercept, base = trained.get("intercept", True), model.index_base
         heads = (
@@ -116,8 +115,9 @@ def _of_ours(model: Any) -> Given | GivenHeads:
         )
         return GivenHeads(tuple(heads), model.target, model.class_weights, base)
     if model.kind != LinearModel.kind:
-        what = "whose members vote" if model.kind == "votes" else "of several classes together"
-        raise HogwildError(f"a model {what} cannot be certified: give one with one score a row")
+        raise HogwildError(
+            "a model whose members vote cannot be certified: give one that is a single model"
+        )
     if model.class_weights:
         options["class_weight"] = dict(zip(model.labels, model.class_weights, strict=True))
     return Given(
@@ -129,34 +129,62 @@ def _of_ours(model: Any) -> Given | GivenHeads:
     )
 
 
-def _of_estimator(model: Any) -> Given:
+def _of_estimator(model: Any) -> Given | GivenHeads:
     """Of scikit-learn: LIBLINEAR penalizes the weight of a column that holds the intercept."""
+    labels = getattr(model, "classes_", None)
+    if hasattr(model, "support_vectors_") and labels is not None and len(labels) > 2:
+        raise HogwildError(
+            f"{type(model).__name__} learns each pair of classes, which cannot be certified: give "
+            "a model of two classes, or of each class against the rest, such as LinearSVC's"
+        )
     intercept = model.intercept_ if getattr(model, "fit_intercept", True) else None
     by_liblinear = getattr(model, "solver", "liblinear") == "liblinear"
     scaling = getattr(model, "intercept_scaling", 0.0) if by_liblinear else 0.0
-    return _of_arrays(model.coef_, intercept, getattr(model, "classes_", None), float(scaling))
+    return _of_arrays(model.coef_, intercept, labels, float(scaling))
 
 
-def _of_arrays(coef: Any, intercept: Any, labels: Any, penalized: float = 0.0) -> Given:
-    weights, classes = np.asarray(coef, np.float64), None
-    if labels is not None:
-        classes = tuple(np.asarray(labels).tolist())
-    if weights.size != weights.shape[-1] or (classes is not None and len(classes) != 2):
-        raise _several(len(classes) if classes else len(weights))
-    weights = weights.ravel()
+def _of_arrays(
+    coef: Any, intercept: Any, labels: Any, penalized: float = 0.0
+) -> Given | GivenHeads:
+    lines = np.atleast_2d(np.asarray(coef, np.float64))
+    classes = None if labels is None else tuple(np.asarray(labels).tolist())
+    able = (len(lines),) if len(lines) > 1 else (0, 2)
+    has = len(classes or ())
+    if lines.ndim > 2 or not lines.size or has not in able:
+        raise HogwildError(
+            f"the model has weights of shape {np.shape(coef)} and {has} labels: give a line of "
+            "weights for each label, or one line with two labels, or without labels for numbers"
+        )
     if intercept is None:
-        return Given(weights, None, labels=classes)
-    bias = float(np.asarray(intercept, np.float64).ravel()[0])
-    if not penalized:
-        return Given(weights, bias, labels=classes)
-    return Given(np.append(weights, bias / penalized), None, penalized, classes)
+        return _made(lines, None, 0.0, classes)
+    biases = np.asarray(intercept, np.float64).ravel()
+    if len(biases) != len(lines):
+        raise HogwildError(
+            f"the model has {len(biases):,} intercepts for {len(lines):,} lines of weights: give "
+            "one for each, or none"
+        )
+    if penalized:
+        return _made(np.column_stack([lines, biases / penalized]), None, penalized, classes)
+    return _made(lines, biases, 0.0, classes)
 
 
-def _several(count: int) -> HogwildError:
-    return HogwildError(
-        f"a model of {count} classes cannot be certified: give one of two classes, or one class "
-        "against the rest"
-    )
+def _made(
+    lines: npt.NDArray[np.float64],
+    biases: npt.NDArray[np.float64] | None,
+    penalized: float,
+    labels: Labels | None,
+    **more: Any,
+) -> Given | GivenHeads:
+    """The model of a line of weights, or of several: one for each label."""
+    intercepts = [None] * len(lines) if biases is None else biases.tolist()
+    both = labels if len(lines) == 1 else AGAINST
+    heads = [
+        Given(line, bias, penalized, both, **more)
+        for line, bias in zip(lines, intercepts, strict=True)
+    ]
+    if len(heads) == 1:
+        return heads[0]
+    return GivenHeads(tuple(heads), Classes(labels or ()), None, heads[0].index_base)
 
 
 def _read(path: PathLike) -> Given | GivenHeads:
@@ -178,7 +206,7 @@ def _read(path: PathLike) -> Given | GivenHeads:
     )
 
 
-def _from_npz(path: PathLike) -> Given:
+def _from_npz(path: PathLike) -> Given | GivenHeads:
     """Arrays by scikit-learn's names or by ours."""
     try:
         with np.load(path, allow_pickle=False) as archive:
@@ -189,18 +217,20 @@ def _from_npz(path: PathLike) -> Given:
         next((arrays[name] for name in names if name in arrays), None)
         for names in (WEIGHTS, INTERCEPT, LABELS)
     )
-    if weights is None or not weights.ndim or weights.dtype.kind not in "fiu":
+    numbers = [array.dtype.kind in "fiu" for array in (weights, intercept) if array is not None]
+    if weights is None or not weights.ndim or not all(numbers):
         raise ModelFileError(
             f"{path} holds {', '.join(arrays) or 'no array'}; a model needs an array of numbers "
-            f"named {' or '.join(WEIGHTS)}, and may have {INTERCEPT[0]} and {LABELS[0]}"
+            f"named {' or '.join(WEIGHTS)}, and may have {INTERCEPT[0]} (numbers) and {LABELS[0]}"
         )
     return _of_arrays(weights, intercept, labels)
 
 
-def _from_liblinear(path: PathLike) -> Given:
-    """LIBLINEAR's text: a head of names with values, and a weight a line after `w`.
+def _from_liblinear(path: PathLike) -> Given | GivenHeads:
+    """LIBLINEAR's text: a head of names with values, and after `w` a line of weights a column.
 
-    The first label is the positive one. With a bias, the last weight is that of one more column.
+    Of two classes a line has one weight, and the first label is the positive one; of more, it has a
+    weight for each label. With a bias, the last line is that of one more column.
     """
     head, _, body = Path(path).read_text(encoding="utf-8", errors="replace").partition("\nw\n")
     known = {name: rest for name, _, rest in (line.partition(" ") for line in head.splitlines())}
@@ -215,17 +245,20 @@ def _from_liblinear(path: PathLike) -> Given:
         raise HogwildError(
             f"{path}: the solver {solver} cannot be certified; known are {', '.join(LIBLINEAR)}"
         )
-    if classes > 2:
-        raise _several(classes)
-    wanted = columns + (bias >= 0)
+    if len(labels) == 1:
+        raise HogwildError(f"{path}: the model has one class; give one of two classes")
+    scores = classes if classes > 2 else 1
+    if len(labels) != classes and (labels or scores > 1):
+        raise ModelFileError(
+            f"{path} is damaged: nr_class is {classes:,}, and there are {len(labels):,} labels"
+        )
+    wanted = scores * (columns + (bias >= 0))
     if len(weights) != wanted:
         raise ModelFileError(
             f"{path} is cut off or damaged: {wanted:,} weights are expected, and there are "
             f"{len(weights):,}"
         )
-    if len(labels) == 1:
-        raise HogwildError(f"{path}: the model has one class; give one of two classes")
-    if bias == 0:  # a column of zeros
-        weights = weights[:-1]
-    both = (labels[1], labels[0]) if labels else None
-    return Given(weights, None, max(0.0, bias), both, {"loss": LIBLINEAR[solver]}, 1)
+    lines = weights.reshape(-1, scores)[: columns if bias == 0 else None].T  # 0: of a column of 0
+    names = tuple(labels if scores > 1 else labels[::-1]) or None
+    known_loss = {"loss": LIBLINEAR[solver]}
+    return _made(lines, None, max(0.0, bias), names, options=known_loss, index_base=1)

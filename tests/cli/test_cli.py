@@ -190,6 +190,31 @@ def test_evaluate_certifies(folder: Path) -> None:
     assert other["gap"] > found["gap"]
 
 
+def test_evaluate_certifies_several_classes(tmp_path: Path) -> None:
+    lines = [f"{1 + k % 3} {1 + k % 3}:1 4:{0.5 + k % 2}\n" for k in range(30)]
+    (tmp_path / "d.svm").write_text("".join(lines))
+    hogwild.train(tmp_path / "d.svm", task="softmax", l2=0.01, model=tmp_path / "m.hog")
+    head = "solver_type L2R_L2LOSS_SVC\nnr_class 3\nlabel 3 1 2\nnr_feature 4\nbias -1\nw\n"
+    (tmp_path / "m.txt").write_text(head + "0 1 0\n0 0 1\n1 0 0\n0 0 0\n")
+    (tmp_path / "other.svm").write_text("".join(lines).replace("3 3:1", "4 3:1"))
+    words = ["evaluate", "m.hog", "d.svm", "--certify"]
+    found = json.loads(call(*words, "--json", cwd=tmp_path).stdout)
+    assert (found["loss"], found["l2"]) == ("cross_entropy", 0.01)
+    assert 0 < found["bound"] <= found["objective"] and found["gap"] <= 1e-3
+    words[1] = "m.txt"
+    done = call(*words, "--l2", 0.1, cwd=tmp_path)
+    assert done.returncode == 0 and "each of 3 against the rest" in done.stdout
+    # Of each class |w| is 1, and only the rows of others have a margin of 0
+    assert re.search(r"objective +2\.15 ", done.stdout)
+    done = call(*words, "--l2", 0.1, "--loss", "cross_entropy", cwd=tmp_path)
+    assert "(cross_entropy loss, l2 0.1)" in done.stdout and "proved" in done.stdout
+    words[2] = "other.svm"
+    done = call(*words, "--l2", 0.1, cwd=tmp_path)
+    assert done.returncode == 1 and "row 3 has the label 4" in done.stderr
+    done = call(*words, "--l2", 0.1, "--loss", "huber", cwd=tmp_path)
+    assert done.returncode == 2 and "--loss: for huber nothing can be proved" in done.stderr
+
+
 def test_evaluate_prints_a_metric_as_soon_as_there_is_one(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
