@@ -193,6 +193,8 @@ def test_each_class_against_the_rest_of_others(tmp_path, loss):
     assert found.objective == pytest.approx(mine, rel=1e-12)
     assert found.bound <= mine and found.gap <= NEAR
     assert "each of 3 against the rest" in found.how
+    assert certify(model.sparsify(), rows, loss=loss, l2=L2) == found
+    model.densify()
     # The same as text, with labels in the order in which rows came
     order, solver = [2, 0, 1], "L2R_L1LOSS_SVC_DUAL" if loss == "hinge" else "L2R_L2LOSS_SVC"
     path = liblinear(tmp_path / "m.txt", weights[order].T, solver, "3 1 2", 2.0)

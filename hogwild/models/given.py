@@ -140,7 +140,8 @@ def _of_estimator(model: Any) -> Given | GivenHeads:
     intercept = model.intercept_ if getattr(model, "fit_intercept", True) else None
     by_liblinear = getattr(model, "solver", "liblinear") == "liblinear"
     scaling = getattr(model, "intercept_scaling", 0.0) if by_liblinear else 0.0
-    return _of_arrays(model.coef_, intercept, labels, float(scaling))
+    coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_  # sparsify()
+    return _of_arrays(coef, intercept, labels, float(scaling))
 
 
 def _of_arrays(
