@@ -8,7 +8,8 @@
 # make peers-mf         the same for factorization: installs them in experiments/.peers first (3 GB)
 # make perceptrons      distributed perceptrons: mixing and votes, by test error
 # make textbooks        the textbooks' experiments on SGD, with a page that explains them (ROWS=...)
-# make clean            removes .venv, the peers, and what the experiments wrote
+# make package          sdist and wheel in dist/, and the wheel tried in a fresh environment
+# make clean            removes .venv, dist, the peers, and what the experiments wrote
 
 ROWS ?= 200000
 SHAPE ?= rcv1
@@ -22,7 +23,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: run-experiment test test-all check format speed scaling peers peers-mf perceptrons textbooks \
-  clean
+  package clean
 
 run-experiment: .venv/installed
 	$(BIN)/python experiments/run.py --rows $(ROWS)
@@ -67,6 +68,13 @@ perceptrons: .venv/installed
 textbooks: .venv/installed
 	$(BIN)/python experiments/textbooks.py --rows $(ROWS)
 
+# A list of files that is left from an earlier build would add them to the sdist
+package: .venv/installed-dev
+	rm -rf dist hogwild.egg-info
+	$(BIN)/python -m build --quiet
+	rm -rf hogwild.egg-info
+	$(BIN)/python tests/package.py dist
+
 .venv/installed: pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "hogwild needs Python 3.11 or newer; say make PYTHON=/path/to/python" >&2; exit 1; }
 	$(PYTHON) -m venv --clear .venv
@@ -78,4 +86,4 @@ textbooks: .venv/installed
 	@touch $@
 
 clean:
-	rm -rf .venv experiments/.peers experiments/out .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv dist hogwild.egg-info experiments/.peers experiments/out .mypy_cache .ruff_cache .pytest_cache
