@@ -13,6 +13,7 @@ import psutil
 
 from experiments import report
 from hogwild import HogwildError
+from hogwild.machine import peak_memory
 
 SAMPLED_EVERY = 0.01  # seconds
 
@@ -73,7 +74,9 @@ def peak(command: list[str]) -> float:
 
     def watch(number: int) -> None:
         nonlocal most
-        most = max(most, _shared(number), _parent(number))
+        most = max(most, _shared(number))
+        with suppress(psutil.Error):
+            most = max(most, peak_memory(number))
 
     finish(command, watch=watch)
     return float(most)
@@ -87,12 +90,3 @@ def _shared(number: int) -> int:
             with suppress(psutil.Error):
                 total += member.memory_full_info().pss
     return total
-
-
-def _parent(number: int) -> int:
-    """The high-water mark. (The ru_maxrss of a child would begin with the size of this process.)"""
-    with suppress(OSError):
-        for line in Path(f"/proc/{number}/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    return 0

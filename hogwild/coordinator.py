@@ -18,7 +18,7 @@ from hogwild.loops.choice import choose
 from hogwild.loops.shared import FEWEST
 from hogwild.loops.strategies import ALL_STRATEGIES, Workers
 from hogwild.loops.worker import Learned
-from hogwild.machine import available_memory, usable_cores
+from hogwild.machine import Usage, available_memory, usable_cores
 from hogwild.parallel import pool, processes
 from hogwild.parallel.memory import Arrays, Wanted, private_arrays, size_of
 from hogwild.parallel.team import Control, Threads, Tick
@@ -64,6 +64,8 @@ class Result:
         notes: what was left out or done otherwise than asked.
         state: for ``hogwild.train(rows, start=result.state)``, which continues this run; after the
             death of a worker, from the last finished epoch (None if there was none).
+        used: bytes of this process's memory at its peak, as `peak_memory`, and how many cores other
+            programs kept busy, as `other_load` (None if training was too short to say).
     """
 
     model: Any
@@ -72,10 +74,11 @@ class Result:
     header: Row
     notes: list[str]
     state: State | None
+    used: Row
 
     def records(self) -> list[Row]:
         """The record of the run: the header, a row for every epoch, and the end."""
-        end = {"kind": "end", "reason": self.reason, "notes": self.notes}
+        end = {"kind": "end", "reason": self.reason, "notes": self.notes} | self.used
         return [self.header, *self.trace, end]
 
 
@@ -126,6 +129,7 @@ class Run:
         self.header: Row = {}
         self._notes: list[str] = []
         self._clock = Stopwatch()
+        self._usage: Usage
         self._control: Control
         self._team: Threads | pool.Hired
         self._shared: Arrays
@@ -165,6 +169,7 @@ class Run:
         self._gather_team()
         self.interrupt.stops.append(self._control.stop)
         self._clock.stop()
+        self._usage = Usage(pool.pids)
         try:
             self.interrupt.check()
             self._set_start()
@@ -229,6 +234,7 @@ class Run:
         chosen = {
             "loss": self.config.loss_name,
             "workers": self.workers,
+            "backend": "process" if isinstance(self._team, pool.Hired) else "thread",
             "strategy": self._choice.strategy,
             "why": self._choice.why,
             "eta0": self._eta0,
@@ -629,7 +635,8 @@ class Run:
         state = self._state()
         same = state.weights if state is not None and learned is not self._kept else None
         model = self.problem.model(learned, about, same)
-        return Result(model, reason, self.trace, self.header, self._notes, state)
+        used = self._usage.so_far()
+        return Result(model, reason, self.trace, self.header, self._notes, state, used)
 
     def _state(self) -> State | None:
         """What training can go on from: where it is, or where the epoch that was kept ended."""

@@ -1,19 +1,25 @@
-"""What the machine lets this process use: cores, memory, and its name in records."""
+"""What the machine lets this process use, what others use of it, and its name in records."""
 
 import os
 import platform
 import re
 import sys
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 import numba
 import numpy
+import psutil
 
 from hogwild.version import VERSION
 
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUP = Path("/proc/self/cgroup")
+SHORTEST = 0.3  # seconds: over less, the system's counts of 0.01 s say little
+BUSY = ("user", "nice", "system", "irq", "softirq", "steal")  # steal: the host's other machines
 
 
 def usable_cores() -> int:
@@ -30,6 +36,18 @@ def affinity_cores() -> int:
     return os.cpu_count() or 1
 
 
+def counted(cores: int, physical: int | None) -> str:
+    """The number of cores, and how many of them are more than hyper-threads."""
+    return f"{cores}" if physical is None else f"{cores} ({physical} physical)"
+
+
+@cache
+def physical_cores() -> int | None:
+    """How many cores the machine has, where two hyper-threads count once; None: unknown."""
+    found: int | None = psutil.cpu_count(logical=False)
+    return found
+
+
 def cpu_quota(cgroups: Path = CGROUPS, own: Path = OWN_CGROUP) -> float | None:
     """The cores' worth of time that cgroups (version 2) grant, or None where unlimited."""
     quotas = [_words(folder / "cpu.max") for folder in _cgroup_folders(cgroups, own)]
@@ -41,16 +59,54 @@ def memory_limit(cgroups: Path = CGROUPS, own: Path = OWN_CGROUP) -> int:
     """Bytes of memory that this process may have: the machine's, or a container's limit."""
     words = [_words(folder / "memory.max") for folder in _cgroup_folders(cgroups, own)]
     limits = [int(some[0]) for some in words if some and some[0].isdigit()]
-    return min([os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *limits])
+    return min([int(psutil.virtual_memory().total), *limits])
 
 
 def available_memory() -> int:
     """Bytes of memory to be had now, without driving other processes out."""
-    free = [memory_limit() - _container_memory_in_use()]
-    words = _words(Path("/proc/meminfo"))
-    if "MemAvailable:" in words:
-        free.append(int(words[words.index("MemAvailable:") + 1]) * 1024)
-    return max(0, min(free))
+    granted = memory_limit() - _container_memory_in_use()
+    return max(0, min(granted, int(psutil.virtual_memory().available)))
+
+
+def peak_memory(process: int | None = None) -> int:
+    """The most bytes that a process, or this one, had; where they are not counted, its bytes now.
+
+    psutil knows no peak on Linux, and `getrusage` begins with the size of the parent.
+    """
+    words = _words(Path(f"/proc/{process or os.getpid()}/status"))
+    if "VmHWM:" in words:
+        return int(words[words.index("VmHWM:") + 1]) * 1024
+    seen = psutil.Process(process).memory_info()
+    return int(getattr(seen, "peak_wset", seen.rss))
+
+
+class Usage:
+    """What work takes of the machine from now on, and what other programs take meanwhile.
+
+    `workers` returns the numbers of the processes whose time is the work's own.
+    """
+
+    def __init__(self, workers: Callable[[], Iterable[int]] = tuple) -> None:
+        self._workers = workers
+        self._began, self._others = time.monotonic(), self._seconds_of_others()
+
+    def so_far(self) -> dict[str, object]:
+        """The peak of this process's memory, and the cores that others kept busy, on average.
+
+        None, where that is too short a time to say.
+        """
+        seconds, load = time.monotonic() - self._began, None
+        if seconds >= SHORTEST:
+            load = max(0.0, self._seconds_of_others() - self._others) / seconds
+        return {"peak_memory": peak_memory(), "other_load": load}
+
+    def _seconds_of_others(self) -> float:
+        seen = psutil.cpu_times()
+        own = sum(os.times()[:4])  # with children that have ended
+        for number in self._workers():
+            with suppress(psutil.Error):
+                own += sum(psutil.Process(number).cpu_times()[:2])
+        return float(sum(getattr(seen, name, 0.0) for name in BUSY) - own)
 
 
 def _container_memory_in_use() -> int:
@@ -97,8 +153,10 @@ def record() -> dict[str, object]:
     return {
         "cpu": cpu_name(),
         "cores": os.cpu_count(),
+        "physical_cores": physical_cores(),
         "usable_cores": usable_cores(),
         "memory": memory_limit(),
+        "available_memory": available_memory(),
         "system": f"{platform.system()} {platform.release()}",
     }
 

@@ -1,8 +1,13 @@
 """Cores and memory: what affinity and containers leave of the machine's."""
 
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
+import numpy as np
+import psutil
 import pytest
 
 from hogwild import machine
@@ -51,5 +56,29 @@ def test_affinity_counts() -> None:
 def test_the_record_is_complete() -> None:
     record = machine.record()
     assert all(record[name] for name in ("cpu", "cores", "usable_cores", "memory", "system"))
+    assert record["physical_cores"] is None or 1 <= record["physical_cores"] <= record["cores"]
     assert 0 < machine.available_memory() <= machine.memory_limit()
     assert set(machine.versions()) == {"hogwild", "python", "numpy", "numba"}
+
+
+def test_the_peak_of_memory_stays_when_the_memory_is_given_back() -> None:
+    before = psutil.Process().memory_info().rss
+    np.ones(50 << 20, np.int8)
+    assert machine.peak_memory() >= before + (45 << 20)
+    assert machine.peak_memory(os.getpid()) == machine.peak_memory() != machine.peak_memory(1)
+
+
+def test_the_load_is_that_of_programs_that_do_not_belong_to_the_work() -> None:
+    numbers: list[int] = []
+    as_other, as_worker = machine.Usage(), machine.Usage(lambda: numbers)
+    assert as_other.so_far()["other_load"] is None  # too early to say
+    began = time.monotonic()
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+        try:
+            numbers += [busy.pid, 1 << 30]  # there is no such process
+            while sum(psutil.Process(busy.pid).cpu_times()[:2]) < 0.4:
+                time.sleep(0.01)
+            loads = [one.so_far()["other_load"] for one in (as_other, as_worker)]
+        finally:
+            busy.kill()
+    assert loads[0] - loads[1] > 0.3 / (time.monotonic() - began)

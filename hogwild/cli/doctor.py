@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import time
 from typing import Any
 
 from hogwild import machine
@@ -22,15 +23,16 @@ def run(parsed: argparse.Namespace) -> int:
         print(json.dumps(found))
         return 0
     cores, memory, cache = found["cores"], found["memory"], found["kernel_cache"]
+    has = machine.counted(cores["machine"], cores["physical"])
     quota = "no quota" if cores["quota"] is None else f"a quota of {cores['quota']:g}"
     print(f"processor      {found['cpu']}")
     print(
-        f"cores          {cores['usable']} may be used: the machine has {cores['machine']}, "
+        f"cores          {cores['usable']} may be used: the machine has {has}, "
         f"affinity allows {cores['affinity']}, {quota}"
     )
-    print(
-        f"memory         {memory['limit'] / 2**30:.1f} GiB, {memory['available'] / 2**30:.1f} free"
-    )
+    print(f"load           other programs keep {found['other_load']:.2f} cores busy")
+    limit, free, peak = (memory[name] / 2**30 for name in ("limit", "available", "peak"))
+    print(f"memory         {limit:.1f} GiB, {free:.1f} free; this command took {peak:.2f}")
     print(f"workers        {found['workers']}")
     print(f"versions       {', '.join(f'{name} {v}' for name, v in found['versions'].items())}")
     if cache["folder"] is None:
@@ -43,6 +45,9 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _findings() -> dict[str, Any]:
+    usage = machine.Usage()
+    time.sleep(machine.SHORTEST)
+    used = usage.so_far()
     folder = cache_folder()
     files = [] if folder is None else list(folder.glob("*.kernel"))
     return {
@@ -50,10 +55,16 @@ def _findings() -> dict[str, Any]:
         "cores": {
             "usable": machine.usable_cores(),
             "machine": os.cpu_count(),
+            "physical": machine.physical_cores(),
             "affinity": machine.affinity_cores(),
             "quota": machine.cpu_quota(),
         },
-        "memory": {"limit": machine.memory_limit(), "available": machine.available_memory()},
+        "other_load": used["other_load"],
+        "memory": {
+            "limit": machine.memory_limit(),
+            "available": machine.available_memory(),
+            "peak": used["peak_memory"],
+        },
         "workers": "processes" if processes.available() else "threads (processes need Linux)",
         "versions": machine.versions(),
         "kernel_cache": {

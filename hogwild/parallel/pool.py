@@ -81,6 +81,11 @@ def close_pool() -> None:
         _LOCK.release()
 
 
+def pids() -> list[int]:
+    """The process numbers of the kept workers, at work or not."""
+    return [] if _kept is None else _kept.pids
+
+
 def _taken() -> "Hired | None":
     """The kept workers, which are no longer kept. For whoever has the lock."""
     global _kept, _timer
@@ -106,6 +111,11 @@ class Hired:
         except BaseException:
             self._arena.close()
             raise
+
+    @property
+    def pids(self) -> list[int]:
+        """The process numbers of the workers that live."""
+        return self._processes.pids
 
     def suits(self, kernels: set[Kernel], workers: int, data: Data) -> bool:
         """Whether these workers can begin on a job sooner than new ones."""

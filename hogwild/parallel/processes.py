@@ -88,6 +88,11 @@ class Processes:
             tick()
         return answers
 
+    @property
+    def pids(self) -> list[int]:
+        """The process numbers of the workers that live, as far as is known."""
+        return [pid for pid in self._pids if pid]
+
     def all_live(self) -> bool:
         """Whether no worker has ended, as far as can be seen without asking them."""
         for rank, pid in enumerate(self._pids):

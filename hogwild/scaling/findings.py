@@ -17,6 +17,7 @@ SHORT = 0.002  # seconds: a shorter epoch has too little work to share
 GOOD = 0.85  # a higher efficiency counts as scaling well
 EXPLAINED = 0.5  # of the loss: what plain arithmetic must lose for the cores to be the cause
 STREAMING = 0.5  # of the memory's bandwidth: using more counts as bound by it
+BUSY = 0.1  # cores: what other programs took of the workers' cores, if more, is a cause
 STARTING = 0.2  # of the training time: a longer start is worth a finding
 MOST_NAMED = 6  # configurations in one sentence
 
@@ -72,6 +73,34 @@ def findings(study: Study, summaries: Summaries) -> list[Finding]:
     return found
 
 
+def others(study: Study) -> str:
+    """A sentence: how busy other programs were during the study."""
+    load, cores = study.used["other_load"], study.header["machine"]["cores"]
+    if load is None:
+        return "The study was too short to see what other programs did."
+    return f"Other programs kept {load:.2f} of {cores} cores busy."
+
+
+def crowding(study: Study, workers: int) -> float:
+    """The cores that other programs kept busy, beyond those that the workers left free."""
+    free: int = max(0, study.header["machine"]["cores"] - workers)
+    load: float = study.used["other_load"] or 0.0
+    return max(0.0, load - free)
+
+
+def _shared_by(study: Study, workers: int) -> str:
+    """With whom workers shared their cores, as far as was measured."""
+    if crowding(study, workers) > BUSY:
+        return "Other programs, here or on the host of this machine, had a part of the cores."
+    physical = study.header["machine"]["physical_cores"]
+    if physical is not None and physical < workers:
+        return f"{workers} workers shared {physical} physical cores, as hyper-threads of them."
+    return (
+        "No program of this machine had the cores, so the host of this virtual machine gave less "
+        "than whole cores, or the cores run slower together."
+    )
+
+
 def _remarkable(study: Study, one: Summary) -> list[str]:
     """The keys of `RULES` that hold for a configuration."""
     return [
@@ -89,6 +118,8 @@ def _facts(study: Study, found: Summaries) -> dict[str, str]:
         "worst": worst.name,
         "reads": f"{_reading(study, worst) / 1e9:.3g} GB/s",
         "machine": study.machine.text,
+        "others": others(study),
+        "shared_by": _shared_by(study, worst.configuration.workers),
         "sharing": study.look.sharing,
         "copy": f" ({size / 1e6:,.3g} MB for a copy of the weights)" if size else "",
     }
@@ -107,9 +138,8 @@ RULES: dict[str, tuple[Callable[[Summary], str], str, str, str, str]] = {
     "shared cores": (
         lambda one: f"{one.speed_up:.2f}",
         "The cores are shared with other work",
-        "{machine} The speed-up of an epoch is {numbers}.",
-        "No strategy can scale better. Other programs use the cores, two of them are hyper-threads "
-        "of one core, or the virtual machine shares its cores.",
+        "{machine} {others} The speed-up of an epoch is {numbers}.",
+        "No strategy can scale better. {shared_by}",
         "Measure again on an idle machine. If the numbers stay, count on that many cores only.",
     ),
     "too little work": (
@@ -144,7 +174,7 @@ RULES: dict[str, tuple[Callable[[Summary], str], str, str, str, str]] = {
     "shared caches": (
         lambda one: f"{one.growth:.2f} times",
         "Computing is slower with several workers",
-        f"{GROWTH} {READING}",
+        f"{GROWTH} {READING} {{others}}",
         "Neither cores nor memory bandwidth explain most of this. What remains is the cache that "
         "cores share{copy}, what the strategy does besides learning, and other programs.",
         "Measure again on an idle machine, or use fewer workers.",
@@ -152,7 +182,7 @@ RULES: dict[str, tuple[Callable[[Summary], str], str, str, str, str]] = {
     "waiting": (
         lambda one: percent(one.split.waiting / one.split.epoch),
         "Workers wait for each other",
-        "Of an epoch, workers wait {numbers}.",
+        "{others} Of an epoch, workers wait {numbers}.",
         "The shares of the workers take unequal time, workers synchronize too often, or another "
         "program held up one of them.",
         "Measure again on an idle machine.",

@@ -32,6 +32,7 @@ def lines(report: Report) -> list[Row]:
         "study": {name: value for name, value in vars(study.plan).items() if name != "options"},
         "best_objective": best_objective(study),
         "probe": study.machine._asdict(),
+        "used": study.used,
     }
     rows = [{"kind": "run"} | _fields(run) for run in study.runs]
     for one in report.summaries:

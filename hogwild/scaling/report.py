@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hogwild.scaling.findings import Finding, Summaries, cause, findings
+from hogwild.machine import counted
+from hogwild.scaling.findings import BUSY, Finding, Summaries, cause, crowding, findings, others
 from hogwild.scaling.study import Study
 from hogwild.scaling.summary import Spread, Summary, milliseconds, summaries
 
@@ -64,12 +65,16 @@ class Report:
     def about(self) -> list[str]:
         """What was trained on which machine, a line each."""
         plan, found = self.study.plan, self.study.header["machine"]
+        cores = counted(found["cores"], found["physical_cores"])
+        peak, free = self.study.used["peak_memory"], found["available_memory"]
         options = [f"{k} {v}" for k, v in plan.options.items() if v is not None and k != "epochs"]
         return [
             f"Training: {', '.join(options)}; {len(self.summaries[0].times)} epochs; each "
             f"configuration {plan.repeats} times.",
-            f"Machine: {found['cpu']}, {self.study.cores} of {found['cores']} cores usable, "
-            f"{found['system']}. {self.study.machine.text}",
+            f"Machine: {found['cpu']}, {self.study.cores} of {cores} cores usable, "
+            f"{found['system']}. {others(self.study)} The study took {peak / 2**30:.2f} GiB of "
+            f"memory at most, without the workers' own; {free / 2**30:.1f} GiB are available. "
+            f"{self.study.machine.text}",
         ]
 
 
@@ -82,6 +87,11 @@ def _of_measuring(study: Study, summaries: Summaries) -> list[str]:
         found.append(
             f"Up to {most} workers were asked for, but only {may} may be used. Workers without a "
             "core of their own take turns; their numbers say nothing about scaling."
+        )
+    if crowding(study, min(most, study.cores)) > BUSY:
+        found.append(
+            f"{others(study)} So the numbers are those of a busy machine. Measure again on an idle "
+            "machine."
         )
     if plan.repeats == 1:
         found.append("Each configuration ran only once, so how much times vary is not known.")

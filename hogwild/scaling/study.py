@@ -13,6 +13,7 @@ from hogwild.data.ratings import Ratings
 from hogwild.data.rows import Rows
 from hogwild.data.statistics import percent
 from hogwild.errors import DivergenceError
+from hogwild.parallel import pool
 from hogwild.scaling.plan import DECIDED, ONE, Configuration, Plan
 from hogwild.scaling.probe import Probe, probe, typical
 from hogwild.trace import Row
@@ -58,6 +59,7 @@ class Study:
     runs: list[Run]  # in the order in which they ran
     header: Row  # options, versions, machine and time
     cores: int  # that the study may use
+    used: Row  # the peak of memory, and what other programs took meanwhile: see `machine.Usage`
 
 
 def study(data: Rows | Ratings, plan: Plan, tell: Tell) -> Study:
@@ -69,6 +71,7 @@ def study(data: Rows | Ratings, plan: Plan, tell: Tell) -> Study:
     """
     configurations = plan.configurations
     total = len(configurations) * plan.repeats
+    usage = machine.Usage(pool.pids)
     tell(0, total, "reading the data")
     seen = look(data)
     probes: list[Probe] = []
@@ -82,7 +85,8 @@ def study(data: Rows | Ratings, plan: Plan, tell: Tell) -> Study:
             runs.append(_run(data, plan, configuration, repeat))
     options = {k: v for k, v in Config.of(plan.options).as_dict().items() if k not in DECIDED}
     header = trace_header(options, {}, {"name": seen.name} | seen.record)
-    return Study(plan, seen, typical(probes), runs, header, machine.usable_cores())
+    cores, used = machine.usable_cores(), usage.so_far()
+    return Study(plan, seen, typical(probes), runs, header, cores, used)
 
 
 def look(data: Rows | Ratings) -> Look:

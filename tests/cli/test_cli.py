@@ -99,7 +99,10 @@ def test_the_json_is_the_trace_file(folder: Path) -> None:
     assert (header["options"]["strategy"], header["chosen"]["strategy"]) == ("auto", "combine")
     assert set(header["versions"]) >= {"hogwild", "python", "numpy", "numba"}
     assert header["machine"]["cpu"]
+    assert header["chosen"]["backend"] == "process"
     assert rows[-1]["reason"] == "epochs"
+    assert rows[-1]["peak_memory"] > 1 << 20
+    assert "other_load" in rows[-1]
 
 
 def test_quiet_is_quiet(folder: Path) -> None:
@@ -244,7 +247,11 @@ def test_doctor_says_what_may_be_used() -> None:
     found = json.loads(run("doctor", "--json").stdout)
     assert found["cores"]["usable"] == machine.usable_cores()
     assert found["kernel_cache"]["folder"]
-    assert "cores" in run("doctor").stdout
+    assert found["memory"]["peak"] > 1 << 20
+    assert found["other_load"] >= 0
+    said = run("doctor").stdout
+    assert f"the machine has {os.cpu_count()}" in said
+    assert "other programs keep" in said
 
 
 def test_a_pipe_that_closes_early_is_no_traceback(folder: Path) -> None:

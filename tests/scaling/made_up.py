@@ -54,6 +54,8 @@ def study(
     arithmetic: dict[int, float] = PERFECT,
     bandwidth: dict[int, float] | None = None,
     look: Look = LOOK,
+    load: float | None = 0.0,
+    physical: int | None = 4,
     **plan: Any,
 ) -> Study:
     """A study of these runs, on a machine with perfect cores and memory by default."""
@@ -62,6 +64,8 @@ def study(
     repeats = 1 + max(one.repeat for one in runs)
     planned = Plan(tuple(filter(None, strategies)), tuple(workers), repeats=repeats, **plan)
     probe = Probe(arithmetic, bandwidth or dict.fromkeys(PERFECT, 1e12))
-    machine = {"cpu": "abacus", "cores": 4, "system": "wood"}
+    machine = {"cpu": "abacus", "cores": 4, "physical_cores": physical, "system": "wood"}
+    machine |= {"available_memory": 4 << 30}
+    used = {"peak_memory": 1 << 30, "other_load": load}
     header = {"kind": "header", "machine": machine, "versions": {"hogwild": "0"}, "started": "now"}
-    return Study(planned, look, probe, list(runs), header, cores)
+    return Study(planned, look, probe, list(runs), header, cores, used)

@@ -61,6 +61,25 @@ def test_without_a_flaw_or_without_enough_cores_there_is_no_finding() -> None:
     assert not found(ONE, GOOD)
 
 
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        ({"load": 2.5}, "Other programs, here or on the host"),
+        ({"load": 1.9}, "No program of this machine had the cores"),  # two more cores were free
+        ({"physical": 1}, "2 workers shared 1 physical cores, as hyper-threads of them"),
+        ({"load": None, "physical": None}, "No program of this machine had the cores"),
+    ],
+)
+def test_who_shares_the_cores_is_what_was_measured(more, named) -> None:
+    runs = ONE, run("combine", 2, epoch=0.08)
+    finding = found(*runs, arithmetic=SHARED, **more)["The cores are shared with other work"]
+    assert finding.means.startswith(f"No strategy can scale better. {named}")
+    load = more.get("load", 0.0)
+    assert ("too short" if load is None else f"kept {load:.2f} of 4 cores") in finding.measured
+    notes = Report.of(study(*runs, **more)).notes
+    assert any("a busy machine" in note for note in notes) == (load == 2.5)
+
+
 def test_the_start_and_epochs_that_achieve_less() -> None:
     start = found(run(None, 1, start=0.2, search=0.15), GOOD)["The start takes long"]
     assert "33.3 % (search 150 ms) with one worker." in start.measured
