@@ -10,6 +10,7 @@ import numpy as np
 import psutil
 import pytest
 
+import hogwild
 from hogwild import machine
 
 
@@ -82,3 +83,15 @@ def test_the_load_is_that_of_programs_that_do_not_belong_to_the_work() -> None:
         finally:
             busy.kill()
     assert loads[0] - loads[1] > 0.3 / (time.monotonic() - began)
+
+
+def test_where_linux_calls_are_missing_threads_train(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("memfd_create", "MFD_CLOEXEC", "sched_getaffinity", "posix_fallocate"):
+        monkeypatch.delattr(os, name)
+    with monkeypatch.context() as without_proc:
+        without_proc.setattr(machine, "_words", lambda path: [])
+        assert machine.peak_memory() > 1 << 20
+    rows = hogwild.Rows(np.tile(np.eye(4), (100, 1)), np.tile([0, 1], 200))
+    result = hogwild.train(rows, solver="sgd", workers=2, epochs=2)
+    assert result.header["chosen"]["backend"] == "thread"
+    assert result.trace[-1]["train_error"] == 0

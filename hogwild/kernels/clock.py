@@ -8,7 +8,7 @@ from numba.core import cgutils
 
 from hogwild.kernels.primitives import operation
 
-MONOTONIC = 1
+MONOTONIC = getattr(time, "CLOCK_MONOTONIC", 1)  # another number on each system
 WORD = ir.IntType(64)
 
 

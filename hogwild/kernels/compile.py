@@ -12,9 +12,11 @@ import importlib
 import itertools
 import os
 import pickle
+import platform
 import secrets
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
@@ -31,6 +33,7 @@ from numba.core.registry import cpu_target
 from numba.core.typing.templates import builtin_registry
 from numba.extending import register_jitable
 
+from hogwild.errors import HogwildError
 from hogwild.interrupt import Interrupt
 
 HOT = "is_always_inline"
@@ -144,6 +147,11 @@ class Kernel:
         return made_from.hexdigest()[:24]
 
     def _made(self) -> Any:
+        if not hasattr(time, "clock_gettime"):
+            raise HogwildError(
+                "hogwild's compiled code needs clock_gettime and sched_yield, which "
+                f"{platform.system()} does not have: use Linux (on Windows: WSL)"
+            )
         # Without numba's memory manager: kernels allocate nothing, and counting references of
         # arrays takes up to a fifth of the time
         options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}

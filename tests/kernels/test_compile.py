@@ -12,6 +12,7 @@ import pytest
 from numba import types
 from numba.core import event
 
+from hogwild import HogwildError
 from hogwild.kernels import compile as compiling
 from hogwild.kernels.compile import Kernel, always_inline, inline, seldom
 
@@ -147,6 +148,12 @@ def test_a_damaged_file_is_written_again(tmp_path, damage):
 def test_without_a_folder_kernels_are_compiled_all_the_same(monkeypatch):
     monkeypatch.setattr(compiling, "cache_folder", lambda: None)
     assert made_of()(np.float64(3)) == 8.0
+
+
+def test_a_system_without_what_kernels_call_is_refused_in_a_sentence(monkeypatch):
+    monkeypatch.delattr("time.clock_gettime")
+    with pytest.raises(HogwildError, match=r"needs clock_gettime .*: use Linux"):
+        Kernel(lambda x: x, types.int64(types.int64))(1)
 
 
 def test_a_helper_is_compiled_once_for_all_that_call_it(monkeypatch):
