@@ -28,7 +28,7 @@ COMMANDS = {
     "generate": "make synthetic data",
     "inspect": "show what is in a file, and what it means for scaling",
     "scaling": "measure how training scales with workers, and what limits it",
-    "doctor": "show cores, memory, versions and kernel cache",
+    "doctor": "show cores, load, memory, versions and kernel cache",
 }
 
 
