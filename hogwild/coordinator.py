@@ -169,8 +169,8 @@ class Run:
         self._gather_team()
         self.interrupt.stops.append(self._control.stop)
         self._clock.stop()
-        self._usage = Usage(pool.pids)
         try:
+            self._usage = Usage(pool.pids)
             self.interrupt.check()
             self._set_start()
             for text in self.problem.notes:
