@@ -18,6 +18,7 @@ GOOD = 0.85  # a higher efficiency counts as scaling well
 EXPLAINED = 0.5  # of the loss: what plain arithmetic must lose for the cores to be the cause
 STREAMING = 0.5  # of the memory's bandwidth: using more counts as bound by it
 BUSY = 0.1  # cores: what other programs took of the workers' cores, if more, is a cause
+ALIKE = 0.8  # of the growth of computing: the same with copies of the weights speaks against them
 STARTING = 0.2  # of the training time: a longer start is worth a finding
 MOST_NAMED = 6  # configurations in one sentence
 
@@ -53,7 +54,8 @@ def cause(study: Study, one: Summary) -> str:
     largest = max(one.losses, key=one.losses.__getitem__)
     if largest != "slower computing":
         return largest
-    if strategy.one_array:
+    # Where workers with copies became as slow, it is not what they share
+    if strategy.one_array and (one.apart is None or one.apart < ALIKE * one.growth):
         return "cache lines"
     if _reading(study, one) >= STREAMING * study.machine.bandwidth[workers]:
         return "memory bandwidth"

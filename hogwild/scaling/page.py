@@ -1,7 +1,10 @@
 """A study as one HTML page without scripts, other files or network."""
 
+import csv
+import io
 from collections.abc import Iterable, Sequence
 from html import escape
+from urllib.parse import quote
 
 from hogwild.scaling.findings import Summaries
 from hogwild.scaling.report import SPEED, SPLIT, Columns, Report
@@ -10,12 +13,12 @@ from hogwild.scaling.svg import COLORS, Axis, Line, bars, line_plot, linear, log
 
 HOW = """Configurations run in turn, in another order for each repeat, each after a brief run that
 is not measured. The time of an epoch is the mean over the epochs of a run; min, median and max are
-those of the repeats. The gap is the difference between the objective and the best one, relative to
-the best. The time to the target is that on the training clock after the first epoch whose gap is
-small enough. It includes the search for a learning rate and the start of the workers, but not the
-evaluation. Workers measure their waiting and merging; computing is the rest of an epoch, on average
-over the workers. "All / one" is the computing of all workers together over that of one worker
-alone: above 1, workers slow each other down."""
+those of the repeats. The gap is the difference between the objective and the one that gaps are
+measured from, relative to it. The time to the target is that on the training clock after the first
+epoch whose gap is small enough. It includes the search for a learning rate and the start of the
+workers, but not the evaluation. Workers measure their waiting and merging; computing is the rest of
+an epoch, on average over the workers. "All / one" is the computing of all workers together over
+that of one worker alone: above 1, workers slow each other down."""
 
 PARTS = ("computing", "waiting", "merging", "start", "evaluation (not on the training clock)")
 
@@ -41,6 +44,7 @@ text, .marker { fill: currentColor; }
 .line { stroke: currentColor; stroke-width: 2; }
 .span { stroke-width: 1; }
 .marker { stroke: Canvas; stroke-width: .8; }
+.point { fill: transparent; stroke: none; }
 .bars { width: 100%; }
 .bars td { width: 80%; text-align: left; }
 i { display: inline-block; height: 1em; vertical-align: middle; print-color-adjust: exact; }
@@ -61,13 +65,8 @@ def page(report: Report) -> str:
         f"<h1>{title}</h1>",
         paragraph(f"In short: {report.short}", "short"),
         *(paragraph(f"Note: {note}", "note") for note in report.notes),
-        "<h2>What bounds it</h2>",
-        *map(paragraph, report.why),
+        '<div class="plots">',
     ]
-    for finding in report.findings:
-        body += [f"<h3>{escape(finding.title)}</h3>", paragraph(finding.measured)]
-        body += [paragraph(finding.means), paragraph(finding.do, "do")]
-    body.append('<h2>Plots</h2>\n<div class="plots">')
     for plot, text in PLOTS.items():
         drawn = plot(study, report.summaries)
         body.append(f"<figure>{drawn}<figcaption>{escape(text)}</figcaption></figure>")
@@ -77,6 +76,15 @@ def page(report: Report) -> str:
         _table(report, SPEED),
         "<h2>Where the time goes</h2>",
         _table(report, SPLIT),
+        f"<p>As CSV: {_download('tables.csv', _tables_csv(report))}, "
+        f"{_download('curves.csv', _curves_csv(report))}</p>",
+        "<h2>What bounds it</h2>",
+        *map(paragraph, report.why),
+    ]
+    for finding in report.findings:
+        body += [f"<h3>{escape(finding.title)}</h3>", paragraph(finding.measured)]
+        body += [paragraph(finding.means), paragraph(finding.do, "do")]
+    body += [
         "<h2>The data</h2>",
         *map(paragraph, (look.shape, look.sharing, look.meaning)),
         "<h2>How it was measured</h2>",
@@ -106,6 +114,30 @@ def _table(report: Report, columns: Columns) -> str:
     heads = [head.replace("-|", "").replace("|", " ") for head in columns]
     rows = [[cell(report.study, one) for cell in columns.values()] for one in report.summaries]
     return table(heads, rows)
+
+
+def _tables_csv(report: Report) -> list[list[str]]:
+    """Both tables: their cells as they are shown, a line for each configuration."""
+    columns = SPEED | dict(list(SPLIT.items())[1:])
+    heads = [head.replace("-|", "").replace("|", " ").strip() for head in columns]
+    lines = [[cell(report.study, one) for cell in columns.values()] for one in report.summaries]
+    return [["configuration", *heads[1:]], *lines]
+
+
+def _curves_csv(report: Report) -> list[list[str]]:
+    """What the plots of gaps show."""
+    lines = [["configuration", "epoch", "seconds", "objective", "gap"]]
+    for one in report.summaries:
+        for epoch, found in enumerate(zip(one.times, one.objectives, one.gaps, strict=True), 1):
+            lines.append([one.name, str(epoch), *(f"{number:.9g}" for number in found)])
+    return lines
+
+
+def _download(name: str, lines: list[list[str]]) -> str:
+    """A link to a file that is within the page."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    return f'<a download="{name}" href="data:text/csv,{quote(text.getvalue())}">{name}</a>'
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

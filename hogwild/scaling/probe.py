@@ -69,7 +69,7 @@ def probe(threads: Iterable[int], seconds: float = SECONDS) -> Probe:
 def typical(probes: list[Probe]) -> Probe:
     """The median of several probes, for each number of threads."""
     medians = (
-        {count: statistics.median_low(one[count] for one in some) for count in some[0]}
+        {count: statistics.median(one[count] for one in some) for count in some[0]}
         for some in zip(*probes, strict=True)
     )
     return Probe(*medians)

@@ -30,6 +30,7 @@ def lines(report: Report) -> list[Row]:
     study, found = report.study, [finding._asdict() for finding in report.findings]
     header = study.header | {
         "study": {name: value for name, value in vars(study.plan).items() if name != "options"},
+        "reference": study.reference._asdict(),
         "best_objective": best_objective(study),
         "probe": study.machine._asdict(),
         "used": study.used,

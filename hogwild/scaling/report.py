@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hogwild.data.statistics import percent
 from hogwild.machine import counted
 from hogwild.scaling.findings import BUSY, Finding, Summaries, cause, crowding, findings, others
 from hogwild.scaling.study import Study
@@ -19,7 +20,7 @@ SPEED: Columns = {
     "|speed-up": lambda _, one: f"{one.speed_up:.2f}",
     "effi-|ciency": lambda _, one: f"{100 * one.efficiency:.0f} %",
     "target|s": lambda _, one: f"{one.target.median:.3f}" if one.target else "-",
-    "target|epochs": lambda _, one: str(one.target_epochs or "-"),
+    "target|epochs": lambda _, one: f"{one.target_epochs:g}" if one.target_epochs else "-",
     "target|speed-up": lambda _, one: f"{one.target_speed_up:.2f}" if one.target_speed_up else "-",
     "last|gap": lambda _, one: f"{one.gaps[-1]:.1e}",
 }
@@ -70,7 +71,8 @@ class Report:
         options = [f"{k} {v}" for k, v in plan.options.items() if v is not None and k != "epochs"]
         return [
             f"Training: {', '.join(options)}; {len(self.summaries[0].times)} epochs; each "
-            f"configuration {plan.repeats} times.",
+            f"configuration {plan.repeats} times. Gaps are measured "
+            f"from {self.study.reference.how}.",
             f"Machine: {found['cpu']}, {self.study.cores} of {cores} cores usable, "
             f"{found['system']}. {others(self.study)} The study took {peak / 2**30:.2f} GiB of "
             f"memory at most, without the workers' own; {free / 2**30:.1f} GiB are available. "
@@ -93,6 +95,13 @@ def _of_measuring(study: Study, summaries: Summaries) -> list[str]:
             f"{others(study)} So the numbers are those of a busy machine. Measure again on an idle "
             "machine."
         )
+    if not any(one.reached for one in summaries):
+        nearest = min(one.gaps[-1] for one in summaries)
+        what = "the optimum" if study.reference.proved else "what a longer run reached"
+        found.append(
+            f"The runs have not converged: the last epoch of the best is still {percent(nearest)} "
+            f"above {what}. Give more --epochs, or a larger --target than {plan.target:g}."
+        )
     if plan.repeats == 1:
         found.append("Each configuration ran only once, so how much times vary is not known.")
     ratio, noisy = max((one.epoch.greatest / one.epoch.least, one.name) for one in summaries)
@@ -113,7 +122,7 @@ def _of_runs(study: Study, summaries: Summaries) -> list[str]:
     for one in summaries:
         if one.workers < one.configuration.workers:
             said.append((f"only {one.workers} workers can work at once", one.name))
-        if one.reached < one.repeats:
+        if one.reached < one.repeats and any(other.reached for other in summaries):
             text = "not all runs reached the target; try more --epochs or a larger --target"
             said.append((text, one.name))
     names = {text: dict.fromkeys(name for t, name in said if t == text) for text, _ in said}
@@ -131,7 +140,7 @@ def _in_short(study: Study, summaries: Summaries) -> str:
         return one.target if to_target and one.target else one.epoch
 
     best, *others = sorted(arrived if to_target else sound, key=lambda one: time(one).median)
-    until = f"to an objective within {study.plan.target:g} of the best"
+    until = f"to a gap of {study.plan.target:g}"
     if not to_target:
         until = "per epoch (one worker did not reach the target)"
     said = f"The fastest is {best.name}: {milliseconds(time(best).median)} {until}"

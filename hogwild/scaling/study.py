@@ -3,16 +3,18 @@
 import random
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from hogwild import machine
 from hogwild.config import Config
-from hogwild.coordinator import Quiet
+from hogwild.coordinator import Quiet, Result
 from hogwild.data import rating_statistics, statistics
 from hogwild.data.ratings import Ratings
 from hogwild.data.rows import Rows
 from hogwild.data.statistics import percent
 from hogwild.errors import DivergenceError
+from hogwild.learn.choosing import METHODS, OF_DESCENT
+from hogwild.loops.strategies import AUTO
 from hogwild.parallel import pool
 from hogwild.scaling.plan import DECIDED, ONE, Configuration, Plan
 from hogwild.scaling.probe import Probe, probe, typical
@@ -24,6 +26,9 @@ from hogwild.training import train
 NONZERO_BYTES = 8  # a column and a value
 RATING_BYTES = 12  # a user, an item and a value
 WEIGHT_BYTES = 4
+# What gaps are measured from: an optimum that is proved as nearly as this share of the target, in
+# so many seconds at most; else a run with so many times the epochs
+NEARER, PATIENCE, LONGER = 0.01, 60.0, 3
 
 Tell = Callable[[int, int, str], object]  # takes runs done, runs in all, and what comes next
 
@@ -51,9 +56,18 @@ class Run:
     failure: str | None = None
 
 
+class Reference(NamedTuple):
+    """The objective that gaps are measured from, unless a run came to a lower one."""
+
+    objective: float
+    how: str  # it was found; behind "Gaps are measured from"
+    proved: bool  # that none is much lower
+
+
 @dataclass(frozen=True)
 class Study:
     plan: Plan
+    reference: Reference
     look: Look
     machine: Probe  # what it typically gave to threads
     runs: list[Run]  # in the order in which they ran
@@ -74,6 +88,8 @@ def study(data: Rows | Ratings, plan: Plan, tell: Tell) -> Study:
     usage = machine.Usage(pool.pids)
     tell(0, total, "reading the data")
     seen = look(data)
+    tell(0, total, "finding the optimum")
+    reference = optimum(data, plan)
     probes: list[Probe] = []
     runs: list[Run] = []
     for repeat in range(plan.repeats):
@@ -86,7 +102,33 @@ def study(data: Rows | Ratings, plan: Plan, tell: Tell) -> Study:
     options = {k: v for k, v in Config.of(plan.options).as_dict().items() if k not in DECIDED}
     header = trace_header(options, {}, {"name": seen.name} | seen.record)
     cores, used = machine.usable_cores(), usage.so_far()
-    return Study(plan, seen, typical(probes), runs, header, cores, used)
+    return Study(plan, reference, seen, typical(probes), runs, header, cores, used)
+
+
+def optimum(data: Rows | Ratings, plan: Plan) -> Reference:
+    """What gaps are measured from: an optimum with a proof, where there is one for the options."""
+    kept = {k: v for k, v in plan.options.items() if k not in (*OF_DESCENT, "average", "epochs")}
+    open_to_all = kept | {"solver": AUTO}
+    if Config.of(open_to_all).choice[0] in METHODS:
+        more = {"tol": NEARER * plan.target, "time_limit": PATIENCE}
+        result = _finished(data, open_to_all | more)
+        last, method = result.trace[-1], METHODS.get(result.header["chosen"]["solver"])
+        if last.get("gap") is not None and last["gap"] <= plan.target:
+            how = f"the optimum, found by {method}, proved to within {percent(last['gap'])}"
+            return Reference(last["objective"], how, True)
+    options = plan.train_options(ONE)
+    epochs = LONGER * (Config.of(options).epochs or 1)
+    trace = _finished(data, options | {"epochs": epochs, "objective_every": LONGER}).trace
+    known = [row["objective"] for row in trace if row["objective"] is not None]
+    how = f"the best objective of all runs and of one with {epochs} epochs; nothing is proved"
+    return Reference(min(known), how, False)
+
+
+def _finished(data: Rows | Ratings, options: dict[str, Any]) -> Result:
+    result = train(data, watcher=Quiet(), **options)
+    if result.reason == "interrupted":
+        raise KeyboardInterrupt
+    return result
 
 
 def look(data: Rows | Ratings) -> Look:
@@ -119,9 +161,7 @@ def _run(data: Rows | Ratings, plan: Plan, configuration: Configuration, repeat:
     options = plan.train_options(configuration)
     try:
         for more in ({"epochs": 1, "objective_every": 0}, {}):
-            result = train(data, watcher=Quiet(), **options | more)
-            if result.reason == "interrupted":
-                raise KeyboardInterrupt
+            result = _finished(data, options | more)
     except DivergenceError as problem:
         if configuration == ONE:
             raise

@@ -2,16 +2,17 @@
 
 import statistics
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from hogwild.loops.strategies import STRATEGIES
 from hogwild.scaling.plan import Configuration
 from hogwild.scaling.study import Run, Study
 from hogwild.trace import Row
 
 
 class Spread(NamedTuple):
-    """The least, the lower median and the greatest of the repeats."""
+    """The least, the median and the greatest of the repeats."""
 
     least: float
     median: float
@@ -20,7 +21,7 @@ class Spread(NamedTuple):
     @classmethod
     def of(cls, values: Iterable[float]) -> "Spread":
         found = sorted(values)
-        return cls(found[0], statistics.median_low(found), found[-1])
+        return cls(found[0], statistics.median(found), found[-1])
 
 
 class Split(NamedTuple):
@@ -44,7 +45,7 @@ class Summary:
     workers: int  # what ran
     repeats: int  # finished runs
     epoch: Spread  # the value of a run is the mean over its epochs
-    # Of the run with the median epoch; training includes the start, but not the evaluation
+    # Of the run whose epoch is nearest to the median; training includes the start, not evaluation
     split: Split
     startup: float
     training: float
@@ -56,8 +57,10 @@ class Summary:
     gaps: list[float]
     target: Spread | None  # until the target was reached, of the runs that reached it
     reached: int  # runs
-    target_epochs: int | None  # the median
+    target_epochs: float | None  # the median
     baseline: "Summary | None"  # that of one worker, which has none
+    # The least growth of as many workers whose strategy has no common array, if any ran
+    apart: float | None = None
 
     @property
     def name(self) -> str:
@@ -122,12 +125,20 @@ def summaries(study: Study) -> list[Summary]:
         runs = [run for run in study.runs if run.trace and run.configuration == configuration]
         if runs:
             found.append(_summary(runs, best, study.plan.target, found[0] if found else None))
-    return found
+    return [replace(one, apart=_least_growth(one.workers, found)) for one in found]
+
+
+def _least_growth(workers: int, summaries: list[Summary]) -> float | None:
+    """Of strategies whose workers neither share an array nor exclude each other."""
+    kinds = ((one, STRATEGIES[one.strategy]) for one in summaries if one.workers == workers)
+    some = [one.growth for one, kind in kinds if not kind.one_array and not kind.exclusive]
+    return min(some, default=None)
 
 
 def best_objective(study: Study) -> float:
-    """What gaps are measured from: the best of all runs."""
-    return min(float(row["objective"]) for run in study.runs for row in run.trace)
+    """What gaps are measured from: the optimum that was found, or a run that came lower."""
+    reached = (float(row["objective"]) for run in study.runs for row in run.trace)
+    return min(study.reference.objective, *reached)
 
 
 def gap(objective: float, best: float) -> float:
@@ -141,7 +152,8 @@ def milliseconds(seconds: float) -> str:
 
 
 def _summary(runs: list[Run], best: float, target: float, baseline: Summary | None) -> Summary:
-    run = sorted(runs, key=lambda one: _split(one.trace).epoch)[(len(runs) - 1) // 2]
+    epoch = Spread.of(_split(one.trace).epoch for one in runs)
+    run = min(runs, key=lambda one: abs(_split(one.trace).epoch - epoch.median))
     training = run.trace[-1]["seconds"]
     objectives = _medians(runs, "objective")
     near = [[row for row in one.trace if gap(row["objective"], best) <= target] for one in runs]
@@ -151,7 +163,7 @@ def _summary(runs: list[Run], best: float, target: float, baseline: Summary | No
         strategy=run.chosen["strategy"],
         workers=run.chosen["workers"],
         repeats=len(runs),
-        epoch=Spread.of(_split(one.trace).epoch for one in runs),
+        epoch=epoch,
         split=_split(run.trace),
         startup=max(0.0, training - sum(row["epoch_seconds"] for row in run.trace)),
         training=training,
@@ -162,7 +174,7 @@ def _summary(runs: list[Run], best: float, target: float, baseline: Summary | No
         gaps=[gap(objective, best) for objective in objectives],
         target=Spread.of(row["seconds"] for row in arrivals) if arrivals else None,
         reached=len(arrivals),
-        target_epochs=statistics.median_low(row["epoch"] for row in arrivals) if arrivals else None,
+        target_epochs=statistics.median(row["epoch"] for row in arrivals) if arrivals else None,
         baseline=baseline,
     )
 
@@ -178,4 +190,4 @@ def _split(trace: list[Row]) -> Split:
 def _medians(runs: list[Run], name: str) -> list[float]:
     """For each epoch that all runs have."""
     values = ([row[name] for row in run.trace] for run in runs)
-    return [statistics.median_low(column) for column in zip(*values, strict=False)]
+    return [statistics.median(column) for column in zip(*values, strict=False)]

@@ -7,10 +7,12 @@ contrast of 3 or more on white and on black.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from itertools import combinations
 from typing import NamedTuple
 
 WIDTH, HEIGHT = 460, 300
 LEFT, RIGHT, TOP, BOTTOM = 66, 20, 12, 46  # between the edges of the picture and the axes
+SAME = 2.0  # between points of two lines that look like one
 DECADES = 8  # that a logarithmic axis shows at most
 
 COLORS = ("#0072b2", "#c24a00", "#009e73", "#c8609a", "#a87400", "#3d8fd1", "#767676", "#a05ac8")
@@ -89,16 +91,19 @@ def logarithmic(title: str, values: Iterable[float]) -> Axis:
 
 def line_plot(title: str, lines: Sequence[Line], x: Axis, y: Axis) -> str:
     """Lines through points on two axes."""
-    drawn = [_axes(x, y)]
+    drawn, places_of = [_axes(x, y)], {}
     for line in lines:
-        places = [(across(x, a), down(y, b)) for a, b in line.points]
+        places = places_of[line.name] = [(across(x, a), down(y, b)) for a, b in line.points]
         spans = "".join(
             f"M{across(x, at):.1f} {down(y, least):.1f}V{down(y, greatest):.1f}"
             for at, least, greatest in line.spans
         )
-        drawn.append(_line(line, places, places, spans))
+        values = [f"{x.title} {a:.4g}, {y.title} {b:.4g}" for a, b in line.points]
+        drawn.append(_line(line, places, places, spans, values))
+    under = _covered(places_of)
     samples = {
-        line.name: f'<svg viewBox="0 0 30 14" class="sample" aria-hidden="true">'
+        line.name
+        + under.get(line.name, ""): f'<svg viewBox="0 0 30 14" class="sample" aria-hidden="true">'
         f"{_line(line, [(0, 7), (30, 7)], [(15, 7)])}</svg>"
         for line in lines
     }
@@ -106,6 +111,16 @@ def line_plot(title: str, lines: Sequence[Line], x: Axis, y: Axis) -> str:
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
         f"<title>{escape(title)}</title>{''.join(drawn)}</svg>{_legend(samples)}"
     )
+
+
+def _covered(places: Mapping[str, Sequence[Point]]) -> dict[str, str]:
+    """For each line that lies on an earlier one, as far as both go, words that say so."""
+    found: dict[str, str] = {}
+    for (one, some), (other, more) in combinations(places.items(), 2):
+        both = list(zip(some, more, strict=False))
+        if len(both) > 1 and all(math.dist(a, b) <= SAME for a, b in both):
+            found.setdefault(other, f" (on {one})")
+    return found
 
 
 def bars(rows: Mapping[str, Sequence[float]], parts: Sequence[str]) -> str:
@@ -137,7 +152,14 @@ def down(y: Axis, value: float) -> float:
     return HEIGHT - BOTTOM - y.share(value) * (HEIGHT - BOTTOM - TOP)
 
 
-def _line(line: Line, places: Sequence[Point], marked: Sequence[Point], spans: str = "") -> str:
+def _line(
+    line: Line,
+    places: Sequence[Point],
+    marked: Sequence[Point],
+    spans: str = "",
+    values: Sequence[str] = (),
+) -> str:
+    """A line with its markers; where the pointer is over a point, its values are shown."""
     points = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
     markers = [
         f'<path class="marker" transform="translate({a:.1f} {b:.1f})" '
@@ -145,11 +167,16 @@ def _line(line: Line, places: Sequence[Point], marked: Sequence[Point], spans: s
         for a, b in marked
         if line.marker is not None
     ]
+    shown = [
+        f'<circle class="point" cx="{a:.1f}" cy="{b:.1f}" r="6">'
+        f"<title>{escape(f'{line.name}: {text}')}</title></circle>"
+        for (a, b), text in zip(places, values, strict=False)
+    ]
     dashes = DASHES[line.dash % len(DASHES)]
     return (
         f'<g class="line" style="color:{line.color}"><title>{escape(line.name)}</title>'
         f'<polyline points="{points}" stroke-dasharray="{dashes}"/>'
-        f'<path class="span" d="{spans}"/>{"".join(markers)}</g>'
+        f'<path class="span" d="{spans}"/>{"".join(markers)}{"".join(shown)}</g>'
     )
 
 

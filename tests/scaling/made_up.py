@@ -4,7 +4,7 @@ from typing import Any
 
 from hogwild.scaling.plan import Configuration, Plan
 from hogwild.scaling.probe import Probe
-from hogwild.scaling.study import Look, Run, Study
+from hogwild.scaling.study import Look, Reference, Run, Study
 
 PERFECT = {1: 100.0, 2: 200.0, 4: 400.0}
 LOOK = Look(
@@ -56,6 +56,7 @@ def study(
     look: Look = LOOK,
     load: float | None = 0.0,
     physical: int | None = 4,
+    optimum: float = 1e9,
     **plan: Any,
 ) -> Study:
     """A study of these runs, on a machine with perfect cores and memory by default."""
@@ -68,4 +69,5 @@ def study(
     machine |= {"available_memory": 4 << 30}
     used = {"peak_memory": 1 << 30, "other_load": load}
     header = {"kind": "header", "machine": machine, "versions": {"hogwild": "0"}, "started": "now"}
-    return Study(planned, look, probe, list(runs), header, cores, used)
+    reference = Reference(optimum, "a longer run", False)
+    return Study(planned, reference, look, probe, list(runs), header, cores, used)

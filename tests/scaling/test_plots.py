@@ -56,6 +56,19 @@ def test_the_ideal_line_is_as_many_times_as_fast_as_there_are_workers() -> None:
     assert points(lines["hogwild"])[1][1] > one[1]  # slower than one worker
 
 
+def test_points_show_their_values_and_lines_that_coincide_are_called_so() -> None:
+    lines = drawn(page.speed_up)
+    shown = [point.findtext("title") for point in lines["combine"].findall("circle")]
+    assert shown[1] == "combine: workers 2, speed-up (times one worker) 1.6"
+    assert " (on " not in page.gaps_by_epoch(TWO, summaries(TWO)).replace("(on one worker)", "", 1)
+    same = study(
+        run(None, 1), run("auto", 2, ran="hogwild", epoch=0.05), run("combine", 2, epoch=0.0501)
+    )
+    legend = page.speed_up(same, summaries(same)).split('<ul class="legend">')[1]
+    assert "auto (on ideal)" in legend
+    assert "combine (on ideal)" in legend
+
+
 def test_strokes_span_the_repeats() -> None:
     repeats = [run("combine", 2, repeat=n, epoch=time) for n, time in enumerate((0.1, 0.05))]
     lines = drawn(page.speed_up, study(run(None, 1, epoch=0.1), *repeats))

@@ -1,9 +1,12 @@
 """What a study is shown as: text, a page that needs nothing else, JSON lines."""
 
+import csv
+import io
 import json
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from urllib.parse import unquote
 
 import pytest
 
@@ -37,7 +40,8 @@ def words_of(made: str) -> str:
 
 def test_the_page_needs_nothing_else_and_has_a_style_for_all_that_is_drawn(report: Report) -> None:
     made = page(report)
-    assert not re.search(r"https?:|//|@import|src=|href=|url\(|<script|<link|<img", made)
+    within = re.sub(r'href="data:text/csv,[^"]*"', "", made)
+    assert not re.search(r"https?:|//|@import|src=|href=|url\(|<script|<link|<img", within)
     assert '<meta name="viewport"' in made
     assert "color-scheme: light dark" in made
     style, body = made.split("</style>")
@@ -56,6 +60,15 @@ def test_the_page_shows_everything(report: Report) -> None:
     assert [text for text in said if text not in words] == []
     notes = [words.index(note) for note in report.notes]
     assert 0 < min(notes) <= max(notes) < words.index("Speed-up of an epoch")
+
+
+def test_the_page_has_its_numbers_as_csv(report: Report) -> None:
+    found = re.findall(r'<a download="(\w+).csv" href="data:text/csv,([^"]*)"', page(report))
+    files = {name: list(csv.DictReader(io.StringIO(unquote(text)))) for name, text in found}
+    assert [row["configuration"] for row in files["tables"]] == [o.name for o in report.summaries]
+    assert files["tables"][0]["epoch median"] == "100.00"
+    curves = [row for row in files["curves"] if row["configuration"] == "one worker"]
+    assert [(row["epoch"], float(row["objective"])) for row in curves][:2] == [("1", 2), ("2", 1.1)]
 
 
 def test_the_page_escapes_what_comes_from_outside() -> None:

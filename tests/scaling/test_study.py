@@ -74,10 +74,25 @@ def test_every_repeat_has_an_order_of_its_own_and_a_brief_run_before_each(rows, 
     ]
     assert all(set(order) == set(plan.configurations) for order in orders)
     assert len(set(orders)) > 1
-    for brief, measured in zip(trained[::2], trained[1::2], strict=True):
+    for brief, measured in zip(trained[1::2], trained[2::2], strict=True):
         assert (brief["epochs"], measured["epochs"]) == (1, 2)
         assert brief["strategy"] == measured["strategy"]
-    assert len(trained) == 2 * len(made.runs)
+    assert len(trained) == 1 + 2 * len(made.runs)  # the first finds the optimum
+
+
+def test_gaps_are_from_a_proved_optimum_or_a_longer_run_that_is_called_so(rows) -> None:
+    plan = Plan.of({"task": "logistic", "epochs": 2, "schedule": "sqrt"}, target=1e-2)
+    found = studies.optimum(rows, plan)
+    exact = hogwild.train(rows, task="logistic", tol=1e-6).trace[-1]["objective"]
+    assert found.proved
+    assert found.objective == pytest.approx(exact, rel=2e-4)
+    assert "proved to within 0.0" in found.how
+    for data, options in ((movielens(100, 80, 4000)[0], {"task": "mf"}), (rows, {"l2": 0.0})):
+        found = studies.optimum(data, Plan.of(options | {"epochs": 2}))
+        again = hogwild.train(data, workers=1, epochs=6, tol=0, **options).trace[-1]["objective"]
+        assert not found.proved
+        assert found.objective <= again * 1.001
+        assert "one with 6 epochs; nothing is proved" in found.how
 
 
 def test_what_diverges_is_noted_and_does_not_end_the_study(rows, trained) -> None:
