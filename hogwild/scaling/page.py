@@ -32,7 +32,7 @@ p { max-width: 46rem; margin: .3rem 0; }
 .short { font-size: 1.15rem; }
 .note { border-color: #c24a00; }
 .do { font-style: italic; }
-.plots { display: grid; gap: 1.5rem;
+.plots { display: grid; gap: 1.5rem; margin-top: 1.5rem;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 25rem), 1fr)); }
 figure { margin: 0; min-width: 0; break-inside: avoid; }
 figcaption, .legend { font-size: .9rem; opacity: .8; }
