@@ -51,10 +51,10 @@ class ClassPasses(Shards):
         register = register_of(heads.width)
         self._scores, self._pulls = kernels.scores(register), kernels.pulls(data.weighted)
         self._moments, self._along = kernels.moments(data.weighted), kernels.along(data.weighted)
-        self._gradient = kernels.gradient(data.weighted, register)
+        self._gradient = kernels.gradient(data.weighted)
         self._product = kernels.product(data.weighted, register)
         self._errors = kernels.errors(data.weighted)
-        self._chances: npt.NDArray[np.float32] = np.empty(0, np.float32)
+        self._slopes: npt.NDArray[np.float32] = np.empty(0, np.float32)
         self._weights: npt.NDArray[np.float32] = np.empty(0, np.float32)
         self._inverse: Doubles = np.empty(0)
         self._bends: Doubles = np.empty(0)
@@ -70,8 +70,8 @@ class ClassPasses(Shards):
     def scratch(self) -> int:
         """Bytes that Newton's method needs besides the data and what is stored."""
         count, shards = self._heads.count, len(self._spans)
-        of_rows = (3 * 8 + 4) * count * self.size  # scores, changes, products, probabilities
-        return of_rows + 8 * 8 * count * self._columns + 4 * (1 + shards) * self._padded
+        of_rows = (3 * 8 + 4) * count * self.size  # scores, changes, products, slopes
+        return of_rows + 8 * (8 + shards) * count * self._columns + 4 * (1 + shards) * self._padded
 
     def read(self, stored: npt.NDArray[np.float32]) -> tuple[Doubles, Doubles]:
         """The stored weights and intercepts."""
@@ -98,8 +98,9 @@ class ClassPasses(Shards):
         loss, product, slope, bends = self._looked(scores, bias)
         self._bends = np.diag(bends).copy()
         self._inverse = _inverse(bends)
-        add = partial(self._spread, self._gradient, self._chances)
-        return ClassSlope(loss, product, slope, self._added(add))
+        add = partial(self._spread, self._gradient, self._slopes)
+        gradient = self._sums(self._columns * self._heads.count, add)[1] / self.size
+        return ClassSlope(loss, product, slope, gradient)
 
     def diagonal(self, slope: ClassSlope) -> Doubles:
         """One like that of the Hessian: curvatures of columns times those of classes."""
@@ -112,11 +113,11 @@ class ClassPasses(Shards):
         """How the best intercepts change where scores change, by its first derivative."""
         turn: Doubles = np.zeros(self._heads.count)
         if self._intercept:
-            given = self._chances, changes, turn, self._shape
+            given = self._slopes, changes, turn, self._shape
 
             def added(span: Any) -> Doubles:
                 out = np.zeros(self._heads.count)
-                self._pulls(self._rows, span, *given, out)
+                self._pulls(self._rows, span, *given, self._own, out)
                 return out
 
             turn = -self._inverse @ (sum(self._over_shards(added)) / self.size)
@@ -129,8 +130,13 @@ class ClassPasses(Shards):
         products of the rows with the vector.
         """
         self.scores(vector, dots)
-        given = self._chances, dots, self.turn(dots)
-        return self._added(partial(self._spread, self._product, *given))
+        given = self._slopes, dots, self.turn(dots)
+        add = partial(self._spread, self._product, *given)
+        room, _ = self._added_by_shards(self._padded, add, np.float32)
+        found = np.empty(self._columns * self._heads.count)
+        sums = room.ravel(), 1.0 / self.size, self._shape, found
+        self._over_columns(lambda span: kernels.add_up(span, *sums))
+        return found
 
     def along(
         self, scores: Doubles, changes: Doubles, step: float, bias: Any, share: float, turn: Any
@@ -181,15 +187,15 @@ class ClassPasses(Shards):
     def _looked(self, scores: Doubles, bias: Doubles) -> tuple[float, float, Doubles, Doubles]:
         """The means of losses, of <slopes, scores>, of slopes, and their derivatives by the bias.
 
-        The probabilities of the rows are those at scores + bias from then on.
+        The slopes of the rows are those at scores + bias from then on.
         """
         count = self._heads.count
-        if not len(self._chances):
-            self._chances = np.empty(self.size * count, np.float32)
+        if not len(self._slopes):
+            self._slopes = np.empty(self.size * count, np.float32)
 
         def added(span: Any) -> tuple[float, float, Doubles]:
             out = np.zeros(count * (count + 1))
-            given = scores, bias, self._shape, self._own, self._chances
+            given = scores, bias, self._shape, self._own, self._slopes
             return (*self._moments(self._rows, span, *given, out), out)
 
         loss, product, sums = (
@@ -206,14 +212,6 @@ class ClassPasses(Shards):
     def _spread(self, add: Kernel, *given: Any) -> None:
         span, out = given[-2:]
         add(self._rows, span, *given[:-2], self._shape, self._own, out)
-
-    def _added(self, add: Any) -> Doubles:
-        """The means of what is added to the numbers of columns."""
-        room, _ = self._added_by_shards(self._padded, add, np.float32)
-        found = np.empty(self._columns * self._heads.count)
-        given = room.ravel(), 1.0 / self.size, self._shape, found
-        self._over_columns(lambda span: kernels.add_up(span, *given))
-        return found
 
     def _over_columns(self, work: Callable[[Any], None]) -> None:
         in_shares(lambda *ends: work(view(Span, *ends)), self._columns, self.threads)

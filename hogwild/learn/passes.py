@@ -80,8 +80,8 @@ class Shards:
         self.size = len(data)
         self._data, self._columns = data, columns
         self._spans = _spans(data, columns, heads)
-        # Memory for what shards add up, by its size
-        self._rooms: dict[int, npt.NDArray[Any]] = {}
+        # Memory for what shards add up, by its size and type
+        self._rooms: dict[tuple[int, Any], npt.NDArray[Any]] = {}
 
     @property
     def _rows(self) -> Any:
@@ -105,9 +105,9 @@ class Shards:
             out.fill(0)
             return add(span, out)
 
-        if size not in self._rooms:
-            self._rooms[size] = room_on_a_line(len(self._spans) * size, kind)
-        room = self._rooms[size].reshape(len(self._spans), size)
+        if (size, kind) not in self._rooms:
+            self._rooms[size, kind] = room_on_a_line(len(self._spans) * size, kind)
+        room = self._rooms[size, kind].reshape(len(self._spans), size)
         tasks = [partial(added, span, out) for span, out in zip(self._spans, room, strict=True)]
         return room, side_by_side(tasks, self.threads)
 
@@ -271,7 +271,7 @@ class Passes(Shards):
             size**2, lambda *to: kernels.add_products(self._rows, to[0], self.seconds, to[1])
         )
         total = found.reshape(size, size)
-        del self._rooms[size**2]  # of every head, and large
+        del self._rooms[size**2, np.float64]  # of every head, and large
         return (total + total.T) / self.size
 
     def along(

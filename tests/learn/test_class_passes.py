@@ -144,6 +144,16 @@ def test_newton_proves_small_gaps():
     assert result.trace[-1]["objective"] == pytest.approx(best_of(X, y, None, 1e-3, True), rel=2e-7)
 
 
+@pytest.mark.parametrize("l2", [1e-6, 1e-8])
+def test_easy_rows_sorted_by_class_are_learned_to_the_end(l2):
+    """Their slopes are tiny beside their probabilities, and their sums cancel at the end only."""
+    random = np.random.default_rng(0)
+    y = np.repeat(np.arange(CLASSES), 5_000)
+    X = 1.0 + 0.1 * random.normal(size=(len(y), COLUMNS)) + 2.0 * np.eye(CLASSES, COLUMNS)[y]
+    for solver in ("newton", "lbfgs"):
+        assert train(X, y, solver=solver, l2=l2, tol=1e-4).reason == "converged"
+
+
 def test_two_classes_are_those_of_the_logistic_loss():
     """Weights w / 2 and -w / 2 cost half as much as w, so the penalty of w is half of theirs."""
     X, y, _ = draw(2)
