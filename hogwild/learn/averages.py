@@ -129,12 +129,6 @@ class RunAverages(Averages):
         """Nothing is left to choose; counts the snapshots of the epoch."""
         shared["taken"][0] += round(float(found[0]))
 
-    def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
-        """Goes back to the last weights and their mean, and to the members that vote."""
-        for name, array in (learned | last).items():
-            if name in shared:
-                shared[name][:] = array
-
     def name(self, shared: Arrays) -> str:
         return "mean" if shared["taken"][0] else "stored"
 

@@ -151,9 +151,9 @@ class DualProof(Proof):
         return np.zeros(0)
 
     def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
-        """Goes back to an earlier pass. What was proved since remains true."""
-        for name, array in last.items():
-            shared[name][:] = array
+        """Goes back to an earlier pass, but for the best weights: what was proved remains true."""
+        for name in ("stored", "row_state"):
+            shared[name][:] = last[name]
         stored, state = shared["stored"], shared["row_state"]
         balance, _, active = self._objectives.standing(state)
         shift = self._intercept * self._objectives.c * balance

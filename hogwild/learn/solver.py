@@ -52,8 +52,9 @@ class Outcome(ABC):
 
     def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
         """Goes back to an earlier result and to what training continued from: both are copies."""
-        for name, array in (last | learned).items():
-            shared[name][:] = array
+        for name, array in (learned | last).items():
+            if name in shared:
+                shared[name][:] = array
 
     @property
     def numbers(self) -> tuple[float, ...]:

@@ -9,10 +9,13 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
 import hogwild
+from hogwild.config import Config
+from hogwild.coordinator import Run, Watcher
 from hogwild.data.synthetic import rcv1
 from hogwild.errors import OptionError, WorkerError
 from hogwild.learn.dual import DualAscent
 from hogwild.learn.duals import DUALS, INWARDS
+from hogwild.learn.linear import LinearProblem
 from hogwild.learn.losses import LOSSES, SIGNS
 from hogwild.steps.dual import STATE
 from tests import reference
@@ -320,6 +323,41 @@ class Later(At):
 def endless(rows, watcher, **options):
     given = {"solver": "dual", "l2": 1e-7, "tol": 0, "watcher": watcher, "time_limit": 20}
     return hogwild.train(rows, **given, **options)
+
+
+@pytest.mark.parametrize("solver", ["dual", "newton"])
+def test_the_objective_is_that_of_the_weights_after_going_back(solver):
+    """With rows to judge by, the pass that was kept may be much older than the best weights."""
+    X, y, _ = plain("logistic")
+    options = {"task": "logistic", "solver": solver, "l2": 1e-4, "tol": 1e-6, "patience": 1000}
+    rows = hogwild.Rows(X, y)
+    problem = LinearProblem(rows, None, Config.of(options), validate=rows)
+    kept = {}
+
+    class GoingBack(Watcher):
+        def epoch(self, row):
+            shared = run._shared
+            if row["epoch"] == 1:
+                learned, last = problem.learned(shared), problem.goes_on_from(shared)
+                kept.update(learned=_copied(learned), last=_copied(last), row=row)
+            if row["epoch"] == 2:
+                assert row["objective"] < 0.999 * kept["row"]["objective"]
+                problem.restore(shared, kept["learned"], kept["last"])
+                w, b = np.split(problem.learned(shared)["weights"].astype(float), [-1])
+                loss = np.mean(reference.value("logistic", X @ w + b, y, 0.0))
+                stands = row if solver == "dual" else kept["row"]
+                assert 0.5e-4 * w @ w + loss == pytest.approx(stands["objective"], rel=1e-6)
+
+    run = Run(problem, GoingBack())
+    run.prepare()
+    with run.interrupt:
+        result = run.run()
+    assert result.reason == "converged"
+    assert len(result.trace) > 2
+
+
+def _copied(arrays):
+    return {name: array.copy() for name, array in arrays.items()}
 
 
 @pytest.mark.parametrize("strategy", ["combine", "ordered"])
