@@ -138,7 +138,7 @@ class InteriorProof(NewtonProof):
 
     def _advance(self, passed: Passed) -> bool:
         """Makes a step, unless it was told to stop."""
-        solve = self._factored(passed) if self._is_factored else self._iterated(passed)
+        solve = (self._is_factored and self._factored(passed)) or self._iterated(passed)
         t, left, excess, lack = self._t, self._left, self._excess, self._lack
         plain = self._step(solve, -t * excess, -left * lack)
         mu = self._product(plain, 0.0)
@@ -191,11 +191,14 @@ class InteriorProof(NewtonProof):
     def _edge(self) -> Doubles:
         return self._border if self._intercept else np.zeros(self._columns)
 
-    def _factored(self, passed: Passed) -> Solve:
-        """Solves with the matrix."""
+    def _factored(self, passed: Passed) -> Solve | None:
+        """Solves with the factors of the matrix, unless rounding leaves none."""
         matrix = self._bordered()
         passed()
-        solution = factored(matrix)
+        try:
+            solution = factored(matrix)
+        except np.linalg.LinAlgError:
+            return None
 
         def solve(right: Doubles) -> tuple[Doubles, Doubles]:
             found = solution(right)

@@ -54,6 +54,16 @@ def test_sizes_of_columns_do_no_harm(way, exponent):
     assert len(result.trace) <= 40
 
 
+@pytest.mark.parametrize("l2", [1e-9, 1e-14])
+def test_columns_that_are_multiples_of_one_do_no_harm(l2):
+    """For the smaller l2, rounding leaves the matrix without factors."""
+    random = np.random.default_rng(0)
+    X = np.outer(random.normal(size=300), random.normal(size=100)).astype(np.float32)
+    y = np.where(X[:, 0] + 0.3 * random.normal(size=300) > 0, 1.0, -1.0)
+    result = train(X, y, l2=l2)
+    assert result.reason == "converged"
+
+
 @each(kind=["one label", "nothing but zeros", "opposite labels of equal rows", "separable"])
 def test_odd_rows_do_no_harm(way, kind):
     X, y, _ = draw()
