@@ -30,6 +30,7 @@ from hogwild.learn.losses import CLASSES, LOSSES, SIGNS
 from hogwild.learn.needs import ON_COLUMNS
 from hogwild.learn.newton import RESIDUAL
 from hogwild.learn.passes import Doubles
+from hogwild.learn.proof import gap_of
 from hogwild.learn.sets import Set, class_weights, row_weights
 from hogwild.learn.targets import target_for
 from hogwild.machine import usable_cores
@@ -130,7 +131,7 @@ def _of_heads(given: GivenHeads, rows: Rows, asked: dict[str, Any]) -> Certifica
     objective = sum(one.objective for one in found)
     bound = sum(one.bound for one in found)
     how = f"each of {len(found):,} against the rest; the one with the largest gap {loosest.how}"
-    return replace(loosest, objective=objective, bound=bound, gap=_share(objective, bound), how=how)
+    return replace(loosest, objective=objective, bound=bound, gap=gap_of(objective, bound), how=how)
 
 
 def _config(given: Given, asked: dict[str, Any], kind: str = SIGNS) -> Config:
@@ -243,7 +244,7 @@ class _Proving:
                 break
         how = self._how(moved, result.reason, visits / len(self._rows))
         penalty = float(self._config.l2 or 0.0), self._config.l1
-        gap = _share(objective, bound)
+        gap = gap_of(objective, bound)
         return Certificate(objective, bound, gap, how, self._config.loss_name, *penalty)
 
     def _solve(self, tol: float, start: State | None) -> tuple[LinearProblem, Result]:
@@ -342,10 +343,3 @@ class _Proving:
     def _over_shards(self, work: Any) -> list[Any]:
         spans = [view(Span, *share_of(len(self._rows), SHARDS, k)) for k in range(SHARDS)]
         return side_by_side([partial(work, span) for span in spans], usable_cores())
-
-
-def _share(objective: float, bound: float) -> float:
-    """The gap as a share of the bound; infinite where that tells nothing."""
-    if bound <= 0.0 <= objective or not math.isfinite(bound):
-        return math.inf
-    return max(0.0, objective - bound) / abs(bound)

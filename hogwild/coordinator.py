@@ -14,6 +14,7 @@ from hogwild.interrupt import Interrupt, nothing
 from hogwild.kernels.checks import first_bad_value
 from hogwild.kernels.compile import ready
 from hogwild.learn.problem import Now, Problem, Share
+from hogwild.learn.proof import nearness
 from hogwild.loops.choice import choose
 from hogwild.loops.shared import FEWEST
 from hogwild.loops.strategies import ALL_STRATEGIES, Workers
@@ -576,11 +577,7 @@ class Run:
         if self._told_slow or not is_far or not (is_late or reason == "stuck"):
             return
         self._told_slow = True
-        near = (
-            f"is proved to be within {100 * gap:.2g} % of"
-            if np.isfinite(gap)
-            else "may be far from"
-        )
+        near = f"is proved to be {nearness(gap)}" if np.isfinite(gap) else "may be far from"
         then = "which gets no better" if reason else "and more may take long"
         cure = self.problem.hint or "Give a larger l2 or tol, or a time_limit"
         self._note(f"after {passes:,.0f} passes the objective {near} the optimum, {then}. {cure}")

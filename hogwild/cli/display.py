@@ -11,6 +11,7 @@ from hogwild.cli.streams import complain, silence
 from hogwild.coordinator import Watcher
 from hogwild.learn.choosing import AS_ASKED, METHODS
 from hogwild.learn.problem import Shown
+from hogwild.learn.proof import nearness
 from hogwild.trace import Row
 
 THROUGHPUT = {"nonzeros_per_second": "M nnz/s", "ratings_per_second": "M ratings/s"}
@@ -77,7 +78,10 @@ class Lines(Watcher):
     def _rate_or_gap(self, row: Row) -> str:
         if not self._proves:
             return f"{row['rate']:>9.3g}"
-        return f"{'-':>9}" if row["gap"] is None else f"{100 * row['gap']:>7.2g} %"
+        gap = row["gap"]
+        if gap is None:
+            return f"{'-':>9}"
+        return f"{100 * gap:>7.2g} %" if gap < 1.0 else f"{'> 100 %':>9}"
 
     def search(self, row: Row) -> None:
         """A line for what is compared, for each row of the table, and for what was picked."""
@@ -193,12 +197,16 @@ def _way(options: Row, chosen: Row) -> str:
 def _proof(result: Any) -> str:
     """What was proved, if anything was."""
     gap = result.trace[-1].get("gap") if result.trace else None
+    options, proves = result.header["options"], result.header["chosen"]["proves"]
+    is_bounded = proves and (options["l2"] or options["l1"])
+    # Shares of the objective are compared with tol, and a gap is one of the bound
+    is_nothing = gap is None or gap > 2 * options["tol"]
+    if result.reason == "converged" and is_bounded and is_nothing:
+        return ", the gap is proved to be nothing beside the objective of zero weights"
     if gap is None:
         return ""
     more = "; single precision may prove no more" if result.reason == "stuck" else ""
-    if result.reason == "converged" and gap > result.header["options"]["tol"]:
-        return f", the gap is proved to be nothing beside the objective of zero weights{more}"
-    return f", within {100 * gap:.2g} % of the optimum, proved{more}"
+    return f", {nearness(gap)} the optimum, proved{more}"
 
 
 def _short(value: float | None, form: str = ".5g") -> str:

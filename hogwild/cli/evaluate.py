@@ -12,6 +12,7 @@ from hogwild.data.files import load
 from hogwild.data.ratings_files import load_ratings
 from hogwild.errors import OptionError
 from hogwild.learn.penalties import Penalty
+from hogwild.learn.proof import nearness
 from hogwild.learn.registry import load_model
 from hogwild.models.factors import FactorModel
 from hogwild.models.given import given_model
@@ -107,7 +108,7 @@ def _show_certificate(found: Certificate, rows: int) -> None:
     print(f"objective        {found.objective:.9g}   ({what})")
     print(f"lower bound      {found.bound:.9g}   ({found.how})")
     if math.isfinite(found.gap):
-        print(f"within {100 * found.gap:.2g} % of the optimum, proved")
+        print(f"{nearness(found.gap)} the optimum, proved")
     else:
         print("nothing is proved: the lower bound is not above 0")
 

@@ -12,6 +12,24 @@ ROUNDED = 1e-6  # share of the objective: a bound may be above it by rounding
 NOTHING = 1e-6  # share of the objective at zero weights; one below it counts as no more
 
 
+def gap_of(objective: float, bound: float) -> float:
+    """How much an objective may be above the least one, as a share of the bound of that.
+
+    Infinite where that tells nothing.
+    """
+    if not math.isfinite(bound):
+        return math.inf
+    rest = max(0.0, objective - bound)
+    if rest > 0.0 and bound <= 0.0 <= objective:
+        return math.inf
+    return rest / abs(bound) if rest else 0.0
+
+
+def nearness(gap: float) -> str:
+    """A gap in words, before "the optimum"; shares above 1 are hard to read."""
+    return f"within {100 * gap:.2g} % of" if gap < 1.0 else f"at most {1.0 + gap:.2g} times"
+
+
 class Proof(Outcome):
     """Weights with a proof of how good they are.
 
@@ -50,11 +68,7 @@ class Proof(Outcome):
     @property
     def gap(self) -> float:
         """The proved gap as a share of the lower bound; infinite where that tells nothing."""
-        if self.bound <= 0.0 <= self._objective or not math.isfinite(self.bound):
-            return math.inf
-        if self._is_contradiction:
-            return math.inf
-        return max(0.0, self._objective - self.bound) / abs(self.bound)
+        return math.inf if self._is_contradiction else gap_of(self._objective, self.bound)
 
     @property
     def _is_contradiction(self) -> bool:

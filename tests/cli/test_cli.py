@@ -191,6 +191,21 @@ def test_evaluate_certifies(folder: Path) -> None:
     other = json.loads(call(*words, "--loss", "logistic", "--l2", "0.1", cwd=folder).stdout)
     assert (other["loss"], other["l2"]) == ("logistic", 0.1)
     assert other["gap"] > found["gap"]
+    far = call(*words[:-1], "--loss", "logistic", "--l2", 10, cwd=folder)
+    assert re.search(r"\nat most [\d.e+]+ times the optimum, proved\n$", far.stdout)
+
+
+def test_gaps_that_are_no_share_are_said_in_other_words(folder: Path, tmp_path: Path) -> None:
+    options = "--solver", "dual", "--workers", 1, "--l2", 1e-5, "--epochs", 2
+    done = call("train", "train.svm", *options, cwd=folder)
+    assert re.search(r"> 100 % .*\n.*, at most [\d.]+ times the optimum, proved\n", done.stdout)
+    hogwild.save(hogwild.Rows(np.eye(50), np.full(50, 3.0)), tmp_path / "constant.svm")
+    ends = {"newton": "within 0 % of", "dual": "nothing beside the objective of zero weights"}
+    for solver, end in ends.items():
+        options = "--task", "regression", "--solver", solver
+        done = call("train", "constant.svm", *options, cwd=tmp_path)
+        assert "stopped: converged" in done.stdout
+        assert end in done.stdout.splitlines()[-1]
 
 
 def test_evaluate_certifies_several_classes(tmp_path: Path) -> None:
