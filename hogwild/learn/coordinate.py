@@ -197,12 +197,14 @@ class CoordinateProof(Iterated):
 
     def prove(self, shared: Arrays) -> Doubles:
         """The sums for the weights; before a claim, for those in single precision."""
-        descent = self._descent
-        assert descent is not None
-        moves = None
-        if self.reason is not None:
-            moves, self._objective = descent.rounded()
-        return descent.sums(moves)
+        assert self._descent is not None
+        return self._descent.sums(None if self.reason is None else self.settle(shared))
+
+    def settle(self, shared: Arrays) -> Doubles:
+        """Takes the objective of the weights in single precision; how that moves scores."""
+        assert self._descent is not None
+        moves, self._objective = self._descent.rounded()
+        return moves
 
     @property
     def _stuck(self) -> str | None:

@@ -328,14 +328,16 @@ class NewtonProof(Iterated):
 
     def prove(self, shared: Arrays) -> Doubles:
         """The sums for the weights; before a claim, for those in single precision."""
-        scores, bias = self._scores, self._bias
-        if self.reason is not None:
-            weights, bias = self._passes.read(shared["stored"])
-            scores = self._passes.scores(weights)
-            loss = self._loss_at(scores, bias)
-            self._objective = loss + 0.5 * self._l2 * float(inner(weights, weights))
-        loss = self._loss_at(scores, bias)
-        return np.array([loss * self._rows, *self._passes.errors(scores, bias)])
+        found = (self._scores, self._bias) if self.reason is None else self.settle(shared)
+        return np.array([self._loss_at(*found) * self._rows, *self._passes.errors(*found)])
+
+    def settle(self, shared: Arrays) -> tuple[Doubles, Bias]:
+        """Takes the objective of the weights in single precision; their scores and intercept."""
+        weights, bias = self._passes.read(shared["stored"])
+        scores = self._passes.scores(weights)
+        square = float(inner(weights, weights))
+        self._objective = self._loss_at(scores, bias) + 0.5 * self._l2 * square
+        return scores, bias
 
     def _loss_at(self, scores: Doubles, bias: Bias) -> float:
         return float(self._passes.loss(scores, bias))

@@ -236,6 +236,13 @@ class EachHead(Iterated):
 
         active = [k for k, head in enumerate(self._heads) if head.reason is None]
         side_by_side([partial(look, k, self._heads[k]) for k in active], self._threads)
+        self._add_up()
+        if self.reason is not None:  # by the sum, while heads have made no claim
+            settle = [partial(head.outcome.settle, head.arrays) for head in self._active]
+            side_by_side(settle, self._threads)
+            self._add_up()
+
+    def _add_up(self) -> None:
         self._objective = sum(head.outcome.objective for head in self._heads)
         self.bound = sum(head.outcome.bound for head in self._heads)
 

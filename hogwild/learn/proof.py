@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from typing import Any
 
 from hogwild.config import Config
 from hogwild.learn.problem import Doubles, Followed
@@ -52,6 +53,9 @@ class Proof(Outcome):
     @abstractmethod
     def prove(self, shared: Arrays) -> Doubles | None:
         """Finds out how good the weights are; sums over the rows of losses and errors, if known."""
+
+    def settle(self, shared: Arrays) -> Any:
+        """Before a claim, finds the objective of the weights as they are stored."""
 
     def share(self, other: "Proof") -> None:
         """Takes what depends on the rows alone from the outcome of another head on the same."""

@@ -12,6 +12,7 @@ from hogwild.data.synthetic import rcv1_classes
 from hogwild.learn import one_vs_rest
 from hogwild.learn.choosing import by_data
 from hogwild.learn.heads import heads_of
+from hogwild.learn.linear import LinearProblem
 from hogwild.learn.losses import CLASSES, LABELS
 from hogwild.learn.one_vs_rest import against_the_rest
 from hogwild.learn.sets import Set
@@ -54,6 +55,30 @@ def test_the_optimum_is_reached_and_proved(case, kind, workers):
     best = solve(X.astype(float), signs, loss, 1e-2)  # or a little above it
     assert found / (1 + row["gap"]) <= best * (1 + 1e-6)
     assert found <= best * (1 + 1.2e-5)
+
+
+@each(solver=["newton", "lbfgs", "coordinate"], share=[None, 1.001])
+def test_what_is_claimed_is_the_objective_of_the_stored_weights(solver, share, monkeypatch):
+    """Also where the sum ends the training; far from 0, weights in double precision are others."""
+    X, _, Y = draw()
+    X = (X + 1e4).astype(np.float32)
+    l1 = 1e-3 * (solver == "coordinate")
+    options = {"solver": solver, "loss": "logistic", "l1": l1, "l2": 1e-5, "tol": 1e-3}
+    if share:
+        options["target"] = share * train(X, Y, **options).trace[-1]["objective"]
+    claimed = []
+    proved = LinearProblem.proved
+
+    def noted(self):
+        claimed.append(self._outcome.objective)
+        return proved(self)
+
+    monkeypatch.setattr(LinearProblem, "proved", noted)
+    result = train(X, Y, **options)
+    assert result.reason == ("target" if share else "converged")
+    found = objective_of(result.model, X, signs_of(Y, 5), "logistic", 1e-5)
+    found += l1 * np.abs(result.model.weights.astype(float)).sum()
+    assert claimed[-1] == pytest.approx(found, rel=1e-8)
 
 
 @each(l2=[0.0, 1e-3], loss=["logistic", "squared_hinge", "squared"])
