@@ -14,7 +14,7 @@ SMOOTH, NOT_SMOOTH = 0.2, 0.05
 LEAST_PATIENCE = 30.0  # passes, before which no training is stuck
 # Looks without progress after which training is stuck, in three times and in 28 times the work
 LOOKS, LOOKS_BEFORE = 8, 24
-PROGRESS = 0.9  # a gap is smaller than before if it is below this share of it
+PROGRESS = 0.9  # share of a gap: one below it is progress
 
 
 @dataclass
@@ -24,11 +24,13 @@ class Pace:
     Attributes:
         cost: of a proof, in passes.
         smooth: whether the loss is; the first guess of a gap depends on it.
+        progress: a gap is smaller than before if it is below this share of it.
         work: passes so far.
     """
 
     cost: float
     smooth: bool
+    progress: float = PROGRESS
     work: float = 0.0
 
     def __post_init__(self) -> None:
@@ -70,7 +72,7 @@ class Pace:
         if self._excess > 0.0:
             self._ratio = gap / self._excess
         self._seen += 1
-        if gap < PROGRESS * self._least:
+        if gap < self.progress * self._least:
             self._least, self._seen = gap, 0
 
     def is_stuck(self, rounded: bool) -> bool:

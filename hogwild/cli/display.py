@@ -18,6 +18,7 @@ THROUGHPUT = {"nonzeros_per_second": "M nnz/s", "ratings_per_second": "M ratings
 BAR = 24
 CELL, CELL_OF_FOLDS = 12, 22  # characters, of a number in the table of a search
 WORTH_A_WORD = 0.01  # seconds of preparation
+FINE = 1e-3  # a gap, from where on rounding may be why it gets no smaller
 EVERY = 0.1  # seconds between two redrawings
 
 
@@ -205,7 +206,8 @@ def _proof(result: Any) -> str:
         return ", the gap is proved to be nothing beside the objective of zero weights"
     if gap is None:
         return ""
-    more = "; single precision may prove no more" if result.reason == "stuck" else ""
+    is_fine = result.reason == "stuck" and gap < FINE
+    more = "; single precision may prove no more" if is_fine else ""
     return f", {nearness(gap)} the optimum, proved{more}"
 
 

@@ -26,7 +26,7 @@ from hogwild.learn.proof import Proof
 from hogwild.learn.sample import Sample
 from hogwild.learn.sets import Set
 from hogwild.learn.solver import Solver
-from hogwild.pace import Pace
+from hogwild.pace import PROGRESS, Pace
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.steps.dual import NO_LIMIT, STATE, Plan, dual
 from hogwild.steps.step import Step
@@ -45,6 +45,9 @@ ROUNDING = 3e-8  # the same for weights made anew, whose scores are in single pr
 ROUNDED = 3e-6  # a gap as small as this may be all that single precision can prove
 FINE = 3.0  # times DRIFT: proofs that are finer need weights made anew
 REBUILD = 100.0  # passes, after which weights are made anew
+# Passes in which a gap becomes smaller by a factor, in theory: where they are so many, only half a
+# gap is progress. 1,000 rows, 20 columns, logistic, l2 1e-9: 908 passes, not more than 22,000
+HOPELESS, HALF = 1e6, 0.5
 FALLEN = 1e-5  # share of the objective that the dual one may fall by, with rounding
 COST, COST_OF_MEAN = 1.0, 0.2  # of a proof, in passes
 
@@ -115,14 +118,14 @@ class DualProof(Proof):
         given = float(config.l2 or 0.0), config.intercept, config.loss_value
         self._objectives = Objectives(config.loss_name, kind, data, *given)
         self._rows = len(data)
-        self._can_grow = (
-            DUALS[config.loss_name].grows and float(config.l2 or 0.0) * self._rows >= square
-        )
+        passes = square / (float(config.l2 or 0.0) * self._rows)
+        self._can_grow = DUALS[config.loss_name].grows and passes <= 1.0
+        self._is_hopeless = passes > HOPELESS
         self._reset()
 
     def _reset(self) -> None:
         cost = COST + COST_OF_MEAN * self._means
-        self._pace = Pace(cost, not self._means)
+        self._pace = Pace(cost, not self._means, HALF if self._is_hopeless else PROGRESS)
         self._growing, self._limit, self._active = 0.0, NO_LIMIT, 1.0
         self._multiplier = 0.0
         self._objective, self.bound = math.inf, -math.inf

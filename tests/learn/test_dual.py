@@ -12,7 +12,7 @@ import hogwild
 from hogwild.config import Config
 from hogwild.coordinator import Run, Watcher
 from hogwild.data.synthetic import rcv1
-from hogwild.errors import OptionError, WorkerError
+from hogwild.errors import HogwildWarning, OptionError, WorkerError
 from hogwild.learn.dual import DualAscent
 from hogwild.learn.duals import DUALS, INWARDS
 from hogwild.learn.linear import LinearProblem
@@ -273,6 +273,16 @@ def test_what_single_precision_cannot_prove_is_said():
     result = fit("hinge", tol=1e-12)
     assert result.reason == "stuck"
     assert result.trace[-1]["gap"] < 1e-5
+
+
+def test_a_penalty_too_weak_for_any_number_of_passes_ends_the_training():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(1000, 20)).astype(np.float32)
+    y = np.sign(X @ random.normal(size=20) + random.normal(size=1000))
+    given = {"task": "logistic", "solver": "dual", "l2": 1e-9, "workers": 1, "epochs": 5000}
+    with pytest.warns(HogwildWarning, match="at most .* times the optimum, which gets no better"):
+        result = hogwild.train(hogwild.Rows(X, y), tol=1e-12, **given)
+    assert result.reason == "stuck"
 
 
 # Going on
