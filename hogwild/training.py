@@ -98,6 +98,11 @@ def train(
         _refuse({"columns": columns, "duplicates": duplicates != "keep"}, config.task)
         if validate is not None:
             check_judge(config)
+        elif config.proves and config.early_stopping is None and config.patience != Config.patience:
+            raise OptionError(
+                f"patience: the solver {config.solver} stops by what it proves; leave it out, or "
+                "give rows to judge by: validate or early_stopping"
+            )
         trained, tests, judges = row_sets(data, test, validate, index_base, sample_weight)
         state = start.weights if isinstance(start, State) else None
         more = {"labels": labels, "validate": judges, "start": state}

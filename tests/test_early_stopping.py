@@ -151,11 +151,21 @@ def test_a_regression_stops_early_too() -> None:
         ({"objective_every": 0, "early_stopping": 0.1}, "early_stopping: it needs an objective_ev"),
         ({"early_stopping": 0.6}, r"early_stopping: must be at most 0\.5"),
         ({"patience": 0}, "patience: must be at least 1"),
+        ({"patience": 3, "solver": "dual"}, "patience: the solver dual stops by what it proves"),
     ],
 )
 def test_options_that_do_not_go_together(given: Any, words: str) -> None:
     with pytest.raises(hogwild.OptionError, match=words):
         hogwild.train(noisy(), **(OPTIONS | given))
+
+
+def test_patience_is_an_option_of_sgd_or_of_rows_to_judge_by() -> None:
+    options = OPTIONS | {"patience": 3, "epochs": 2}
+    assert (
+        hogwild.train(noisy(), **options | {"solver": "auto"}).header["chosen"]["solver"] == "sgd"
+    )
+    options["solver"] = "dual"
+    assert len(hogwild.train(noisy(), validate=noisy(1), **options).trace) == 2
 
 
 def test_ratings_are_not_judged_by_rows() -> None:

@@ -52,10 +52,11 @@ def by_options(config: "Config") -> Choice:
     given = [name for name in OF_DESCENT if getattr(config, name)]
     given += ["strategy"] * (config.strategy != AUTO) + ["average"] * (not config.average)
     given += ["merge"] * (config.merge == "vote")
-    if given:
-        return SGD, f"{given[0]} is an option of it"
+    given += ["patience"] * (config.patience != type(config).patience)
     if config.early_stopping is not None:
         return SGD, "early stopping is by its epochs"
+    if given:
+        return SGD, f"{given[0]} is an option of it"
     loss = str(config.loss_name)
     if config.zeroes:
         if loss in ON_COLUMNS:
