@@ -68,9 +68,9 @@ def run(parsed: argparse.Namespace) -> int:
     """Prints the objective, and the metrics of the kind of target; or a certificate."""
     if parsed.certify:
         return _certify(parsed)
-    alone = [f"{name}: it needs certify" for name in OBJECTIVE if getattr(parsed, name)]
-    if alone:
-        raise OptionError("\n".join(alone))
+    given = [name for name in OBJECTIVE if getattr(parsed, name) is not None]
+    if given:
+        raise OptionError("\n".join(f"{name}: it needs --certify" for name in given))
     model = load_model(parsed.model)
     if model.kind == FactorModel.kind:
         refuse(parsed, model, "sample_weight")

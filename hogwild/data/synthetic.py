@@ -231,7 +231,7 @@ def _check(options: dict[str, Any]) -> None:
     if not problems and columns < 4 * nonzeros:
         problems.append(
             f"columns is {columns:,}; rows of {nonzeros:,} non-zeros need at least four times as "
-            f"many columns: {4 * nonzeros:,} (or set nonzeros to {columns // 4:,} or less)"
+            f"many columns: give {4 * nonzeros:,} or more"
         )
     if not isinstance(noise, int | float | np.floating) or not 0 <= noise < 0.5:
         problems.append(

@@ -61,11 +61,6 @@ def _dual(met: Test) -> Test:
     return lambda config: not config.is_dual or met(config)
 
 
-def _newton(met: Test) -> Test:
-    """The same with the solvers newton and cg."""
-    return lambda config: not config.is_newton or met(config)
-
-
 def _has_second(config: "Config") -> bool:
     """Whether the loss has a second derivative, or one that is like it has."""
     has = LOSSES[config.loss_name].is_smooth
@@ -102,7 +97,7 @@ NEEDS = (
     Need(
         "solver",
         _given("solver"),
-        _newton(_has_second),
+        lambda config: config.solver != "newton" or _has_second(config),
         f"a loss with a second derivative to be newton: {SMOOTH}; or an l2 above 0 and the loss "
         f"{' or '.join(KINKED)}",
     ),

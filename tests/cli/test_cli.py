@@ -304,7 +304,7 @@ def test_a_pipe_that_closes_early_is_no_traceback(folder: Path) -> None:
         (["predict", "svm.hog", "test.svm", "--proba", "--score"], 2, "choose one"),
         (["predict", "svm.hog", "none.svm"], 1, "none.svm"),
         (["evaluate", "none.hog", "test.svm"], 1, "cannot read the model none.hog"),
-        (["evaluate", "svm.hog", "train.svm", "--l2", "1"], 2, "--l2: it needs certify"),
+        (["evaluate", "svm.hog", "train.svm", "--l2", "1"], 2, "--l2: it needs --certify"),
         (["evaluate", "train.svm", "train.svm", "--certify"], 1, "train.svm is not a model:"),
         (["evaluate", "svm.hog", "train.svm", "--certify", "--l2", "-1"], 2, "--l2: must be at"),
         (["generate", "rcv1", "x.svm", "--rows", "0"], 2, "rows"),

@@ -51,6 +51,12 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize("solver", ["cg", "closed"])
+def test_a_solver_is_refused_by_its_name(solver):
+    (complaint,) = Config(solver=solver, loss="perceptron").problems()
+    assert complaint == "solver: it needs the loss squared to be cg or closed"
+
+
 def test_there_is_a_case_for_each_need():
     assert set(CASES) == {need.option for need in NEEDS}
 
