@@ -495,7 +495,8 @@ class Run:
             reason = problem.proved().reason
             self._tell_if_missed(reason, row["objective"])
         gap = problem.proved().gap
-        row.update(gap=gap if np.isfinite(gap) else None, seconds=self._clock.seconds)
+        is_new = row["objective"] is not None and np.isfinite(gap)
+        row.update(gap=gap if is_new else None, seconds=self._clock.seconds)
         self._tell_if_slow(reason, gap)
         return reason or limit or self._over_fitted(row)
 
@@ -579,7 +580,9 @@ class Run:
         self._told_slow = True
         near = f"is proved to be {nearness(gap)}" if np.isfinite(gap) else "may be far from"
         then = "which gets no better" if reason else "and more may take long"
-        cure = self.problem.hint or "Give a larger l2 or tol, or a time_limit"
+        endless = self.config.time_limit is None and not reason
+        cure = "Give a larger l2 or tol" + ", or a time_limit" * endless
+        cure = self.problem.hint or cure
         self._note(f"after {passes:,.0f} passes the objective {near} the optimum, {then}. {cure}")
 
     @property

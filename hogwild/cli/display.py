@@ -197,7 +197,8 @@ def _way(options: Row, chosen: Row) -> str:
 
 def _proof(result: Any) -> str:
     """What was proved, if anything was."""
-    gap = result.trace[-1].get("gap") if result.trace else None
+    looked = [row for row in result.trace if row["objective"] is not None]
+    gap = looked[-1].get("gap") if looked else None
     options, proves = result.header["options"], result.header["chosen"]["proves"]
     is_bounded = proves and (options["l2"] or options["l1"])
     # Shares of the objective are compared with tol, and a gap is one of the bound

@@ -131,6 +131,7 @@ def test_heads_that_are_near_enough_are_not_visited_again():
     labels = np.column_stack([np.arange(600) < 2, np.arange(600) % 2, y == 1])
     trace = train(X, labels, solver="dual", loss="logistic", l2=1e-5, tol=1e-4).trace
     assert trace[-1]["rows"] in (200, 400)
+    assert all((row["gap"] is None) >= (row["objective"] is None) for row in trace)
 
 
 def test_rows_weigh_as_many_copies_and_classes_as_their_rows():
