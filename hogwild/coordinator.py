@@ -582,6 +582,8 @@ class Run:
         then = "which gets no better" if reason else "and more may take long"
         endless = self.config.time_limit is None and not reason
         cure = "Give a larger l2 or tol" + ", or a time_limit" * endless
+        if self.config.is_descent and self.config.l2:
+            cure = "The solver auto comes nearer"
         cure = self.problem.hint or cure
         self._note(f"after {passes:,.0f} passes the objective {near} the optimum, {then}. {cure}")
 

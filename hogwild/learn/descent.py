@@ -32,7 +32,9 @@ from hogwild.parallel.memory import Arrays, Wanted
 
 PAIRS = 10
 FEWEST = 10  # steps, before their gains are too small
-PATIENCE = 100  # steps along subgradients, before it is said that they are of no use
+# Steps along subgradients, and share of all of them, without progress: then they are of no use.
+# With 0.5, 20 rows 20 times each ended with a gap of 9 %; with 0.9 it was 1.4 %, and falling
+PATIENCE, IDLE = 100, 0.9
 
 
 class GradientDescent(Newton):
@@ -256,4 +258,4 @@ class SubgradientProof(NewtonProof):
 
     @property
     def _stuck(self) -> str | None:
-        return "stuck" if self._idle > max(PATIENCE, self._steps // 2) else None
+        return "stuck" if self._idle > max(PATIENCE, IDLE * self._steps) else None

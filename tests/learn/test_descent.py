@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import hogwild
+from hogwild import coordinator
 from hogwild.config import Config
-from hogwild.errors import OptionError
+from hogwild.errors import HogwildWarning, OptionError
 from hogwild.learn import passes
 from hogwild.learn.linear import LinearProblem
 from hogwild.learn.losses import CLASSES, LOSSES
@@ -209,3 +210,15 @@ def test_what_they_cannot_do_is_refused(options, told):
     X, y, _ = draw("logistic")
     with pytest.raises(OptionError, match=told):
         train(X, y, **({"loss": "logistic"} | options))
+
+
+def test_subgradients_are_not_called_stuck_while_they_get_nearer(monkeypatch):
+    """Few rows, many times each: the best one rests for long. A note tells what is faster."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, 10)).astype(np.float32)
+    y = np.sign(X @ random.normal(size=10) + random.normal(size=400))
+    X, y = np.vstack([X[:20]] * 20), np.tile(y[:20], 20)
+    monkeypatch.setattr(coordinator, "SLOW_NONZEROS", 0.0)
+    with pytest.warns(HogwildWarning, match="The solver auto comes nearer"):
+        result = train(X, y, "hinge", solver="gd", l2=1e-4, tol=1e-3, epochs=5000)
+    assert result.reason == "epochs"
