@@ -12,6 +12,11 @@ ROUNDING = 1e-14  # that is added to the diagonal, so that the matrix has a fact
 PAIR, ENTRY = 0.25, 1 / 30
 
 
+def operations(nonzeros: int, rows: int, columns: int) -> float:
+    """About how many multiplications it takes to make the matrix of the rows, and to factor it."""
+    return nonzeros**2 / rows + float(columns) ** 3
+
+
 def products_worth(nonzeros: int, rows: int, columns: int) -> float:
     """How many products with the Hessian take as long as making and factoring it."""
     return (PAIR * nonzeros**2 / rows + ENTRY * float(columns) ** 3) / max(1, nonzeros)

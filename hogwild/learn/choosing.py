@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hogwild.data.rows import Rows
+from hogwild.learn.cholesky import operations
 from hogwild.learn.duals import DUALS
 from hogwild.learn.losses import LOSSES
 from hogwild.learn.needs import KINKED, ON_COLUMNS
@@ -98,8 +99,8 @@ def _instead_of_dual(config: "Config", rows: Rows) -> Choice | None:
     size = len(rows)
     is_smooth = LOSSES[config.loss_name].is_smooth
     if is_smooth and (rows.columns <= FEW_COLUMNS or rows.nonzeros > DENSE * rows.columns * size):
-        operations = rows.nonzeros**2 / size + float(rows.columns) ** 3
-        if config.loss_name == "squared" and operations <= MOST_OPERATIONS * rows.nonzeros:
+        needed = operations(rows.nonzeros, size, rows.columns)
+        if config.loss_name == "squared" and needed <= MOST_OPERATIONS * rows.nonzeros:
             return CLOSED, "columns are few"
         return NEWTON, "columns are few, or most of them are in each row"
     if config.loss_name == "squared" and float(config.l2 or 0.0) * size < 1.0:

@@ -9,25 +9,19 @@ import numpy as np
 from hogwild.errors import OptionError
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.passes import add_products
+from hogwild.learn.cholesky import operations
 from hogwild.learn.conjugate import Solution
 from hogwild.learn.newton import Newton, NewtonProof
 from hogwild.learn.problem import Doubles, Passed
-from hogwild.learn.sets import Set
 
 MOST = 1e11  # operations, about a minute
-
-
-def operations(data: Set, columns: int) -> float:
-    """About how many multiplications the normal equations take: to form them, and to solve them."""
-    nonzeros = float((data.view.ends - data.view.begins).sum())
-    return nonzeros**2 / len(data) + float(columns) ** 3
 
 
 class Closed(Newton):
     """Newton's method with the Hessian as a matrix, which is refused where that is large."""
 
     def outcome(self, columns: int, nonzeros: float) -> NewtonProof:
-        needed = operations(self._data, columns)
+        needed = operations(self._data.nonzeros, len(self._data), columns)
         if needed > MOST:
             raise OptionError(
                 f"solver: closed takes {needed:.1g} operations here (rows x mean length^2 + "

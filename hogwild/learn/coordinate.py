@@ -105,8 +105,7 @@ class CoordinateProof(Iterated):
         self._heads, self._data, self._columns = heads, data, columns
         self._first = first
         self._threads, self._begun = 1, False
-        values = int((data.view.ends - data.view.begins).sum())
-        self.copied = BYTES * (values + config.intercept * len(data))
+        self.copied = BYTES * (data.nonzeros + config.intercept * len(data))
         self._by_column = ByColumn(data.view, columns, config.intercept)
         self._descent: Descent | None = None
 

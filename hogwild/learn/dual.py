@@ -39,7 +39,6 @@ INTERCEPT = 0.03
 LEAST_BY_PENALTY, MOST_BY_PENALTY, MOST = 30.0, 1000.0, 0.1
 RESTART = 1.3  # times the work at which a mean of the weights began, after which the next begins
 CLAIM = 1.5  # times the gap that is wanted: from there on weights are made anew for the proof
-TOWARDS = 0.25  # share of the way from the bound to a target: a gap that may reach it
 DRIFT = 1e-5  # share of the objective: how wrong a proof may be for weights that have drifted
 ROUNDING = 3e-8  # the same for weights made anew, whose scores are in single precision
 ROUNDED = 3e-6  # a gap as small as this may be all that single precision can prove
@@ -217,7 +216,7 @@ class DualProof(Proof):
             self._balance_intercept(stored, moved, balance)
             self._add_to_mean(shared)
         self._pace.passed(steps / self._rows, self._excess)
-        return Followed(self._pace.is_due(self._wanted()), fell)
+        return Followed(self._pace.is_due(self._wanted(self._likely)), fell)
 
     @property
     def excess(self) -> float:
@@ -274,14 +273,6 @@ class DualProof(Proof):
         mean += (stored - mean) * np.float32(1 / self._mean_of)
         if self._intercept:  # what the intercept goes on with lies beyond what it has come to
             mean[-1] += np.float32((self._multiplier - float(stored[-1])) / self._mean_of)
-
-    def _wanted(self) -> float:
-        """A gap that would end the training."""
-        target, tol = self._config.target, self._config.tol
-        if target is not None:
-            # The optimum lies above the bound, which gets better, too
-            return TOWARDS * (target - self._likely)
-        return tol * self._size
 
     # The proof
 
@@ -366,7 +357,7 @@ class DualProof(Proof):
             return True
         if self._config.target is not None:
             return bound >= self._config.target - near
-        return self._objective - bound <= max(CLAIM * self._wanted(), FINE * near)
+        return self._objective - bound <= max(CLAIM * self._wanted(self._likely), FINE * near)
 
     def _rebuild(
         self, stored: npt.NDArray[np.float32], state: npt.NDArray[np.float32]

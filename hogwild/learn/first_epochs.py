@@ -74,8 +74,7 @@ class FirstEpochs:
         after. The last one is whole, which leaves more zeros.
         """
         size, order = len(self._data), self._shuffled(0)
-        values = int((self._data.view.ends - self._data.view.begins).sum())
-        parts = 1 + min(size // ROWS, int(AFFORDED * values / len(stored)))
+        parts = 1 + min(size // ROWS, int(AFFORDED * self._data.nonzeros / len(stored)))
         weights = stored[: -self._heads.width]
         length = 0.0  # of the steps along the gradient of the penalty
         for begin, end in pairwise(size * part // parts for part in range(parts + 1)):

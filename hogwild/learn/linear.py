@@ -25,6 +25,7 @@ from hogwild.kernels.primitives import LINE
 from hogwild.kernels.rows import gather_rows, renumber
 from hogwild.kernels.views import Clock, Fetching, Span, Stored, Task, task_of, view
 from hogwild.learn import column_sizes, fetching, progress
+from hogwild.learn.cholesky import operations
 from hogwild.learn.choosing import (
     CG,
     CLOSED,
@@ -36,7 +37,7 @@ from hogwild.learn.choosing import (
     by_data,
     is_unscaled,
 )
-from hogwild.learn.closed import Closed, operations
+from hogwild.learn.closed import Closed
 from hogwild.learn.coordinate import CoordinateDescent
 from hogwild.learn.descent import GradientDescent, Lbfgs
 from hogwild.learn.dual import DualAscent
@@ -297,7 +298,7 @@ class LinearProblem(RowProblem):
         if self._class_weights is not None:
             found["class_weights"] = self._class_weights.tolist()
         if solver == CLOSED:
-            found["operations"] = operations(self._sets["train"], self.columns)
+            found["operations"] = operations(self.work, self.units, self.columns)
         return found
 
     @property

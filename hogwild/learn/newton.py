@@ -77,7 +77,7 @@ class NewtonProof(Iterated):
 
     def __init__(self, config: Config, heads: Heads, data: Set, columns: int) -> None:
         super().__init__(config)
-        self._columns, self._rows = columns, len(data)
+        self._columns, self._rows, self._nonzeros = columns, len(data), data.nonzeros
         self._l2, self._intercept = float(config.l2 or 0.0), config.intercept
         self._farthest = Farthest(config.loss_name, data, self._l2, config.loss_value)
         self._count = heads.count if heads.coupled else 1  # scores of a row
@@ -109,8 +109,8 @@ class NewtonProof(Iterated):
     def _is_factored(self) -> bool:
         if self._is_quadratic or self._l2 == 0.0 or self._count > 1:
             return False
-        size = self._passes.nonzeros, self._rows, self._columns
-        return self._columns <= MOST_COLUMNS and products_worth(*size) <= self.most_worth
+        worth = products_worth(self._nonzeros, self._rows, self._columns)
+        return self._columns <= MOST_COLUMNS and worth <= self.most_worth
 
     def begin(self, shared: Arrays, start: Arrays, at_zero: float) -> None:
         """Takes the weights to go on from."""

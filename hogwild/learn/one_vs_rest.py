@@ -21,7 +21,7 @@ from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.targets import WORD
 from hogwild.kernels.views import Clock, Fetching, RowView, Span, Stored, task_of, view
-from hogwild.learn.dual import COST, COST_OF_MEAN, TOWARDS
+from hogwild.learn.dual import COST, COST_OF_MEAN
 from hogwild.learn.duals import DUALS
 from hogwild.learn.heads import Heads, heads_of
 from hogwild.learn.iterated import Iterated, IteratedSolver
@@ -292,14 +292,12 @@ class EachAscent(EachHead):
     def follow(self, shared: Arrays, excess: float, steps: int, alone: bool) -> Followed:
         """Whether the gap may be small enough by now."""
         self._pace.passed(1.0, sum(head.outcome.excess for head in self._active))
-        return Followed(self._pace.is_due(self._wanted()), False)
+        return Followed(self._pace.is_due(self._wanted(self.bound)), False)
 
-    def _wanted(self) -> float:
+    def _wanted(self, bound: float) -> float:
         """A gap of the heads that still have epochs, at which the training may end."""
-        if self._config.target is not None:
-            return TOWARDS * (self._config.target - self.bound)
         rest = sum(_gap(head) for head in self._heads if head.reason is not None)
-        return self._config.tol * self._size - rest
+        return super()._wanted(bound) - rest * (self._config.target is None)
 
     def prove(self, shared: Arrays) -> None:
         active = self._active

@@ -162,11 +162,6 @@ class Passes(Shards):
         return [self._slopes, kernels.spread, self._along, self._errors, kernels.scores_of]
 
     @property
-    def nonzeros(self) -> int:
-        """Of all rows."""
-        return int((self._rows.ends - self._rows.begins).sum())
-
-    @property
     def targets(self) -> Doubles:
         """A line for each row: its target, and its weight where rows have weights."""
         found: Doubles = self._rows.targets.reshape(self.size, -1).astype(np.float64)
@@ -321,8 +316,7 @@ class Passes(Shards):
 
 def _spans(data: Set, columns: int, heads: int = 1) -> list[Span]:
     """Shards that have as many rows each."""
-    nonzeros = int((data.view.ends - data.view.begins).sum())
     least = max(SHARD // heads, SHARD_OF_COLUMNS * columns)
-    most = max(1, min(MOST_SHARDS, len(data), nonzeros // least))
+    most = max(1, min(MOST_SHARDS, len(data), data.nonzeros // least))
     count = 1 << (most.bit_length() - 1)  # two or four threads get as much each
     return [view(Span, *share_of(len(data), count, number)) for number in range(count)]

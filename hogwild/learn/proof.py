@@ -10,6 +10,7 @@ from hogwild.learn.solver import Outcome
 from hogwild.parallel.memory import Arrays
 
 ROUNDED = 1e-6  # share of the objective: a bound may be above it by rounding
+TOWARDS = 0.25  # share of the way from the bound to a target: a gap that may reach it
 NOTHING = 1e-6  # share of the objective at zero weights; one below it counts as no more
 
 
@@ -96,6 +97,13 @@ class Proof(Outcome):
         """Whether the weights are as near the optimum as is wanted."""
         tol = self._config.tol
         return tol > 0 and self._objective - self.bound <= tol * self._size
+
+    def _wanted(self, bound: float) -> float:
+        """A gap that would end the training."""
+        if self._config.target is not None:
+            # The optimum lies above the bound, which gets better, too
+            return TOWARDS * (self._config.target - bound)
+        return self._config.tol * self._size
 
     @property
     @abstractmethod

@@ -56,10 +56,14 @@ class Set:
         return len(self.view.begins)
 
     @property
+    def nonzeros(self) -> int:
+        """Of all rows."""
+        return int((self.view.ends - self.view.begins).sum())
+
+    @property
     def chunk(self) -> int:
         """Rows that take some milliseconds to visit."""
-        nonzeros = int((self.view.ends - self.view.begins).sum())
-        return max(1, int(CHUNK_NONZEROS * len(self) / max(len(self), nonzeros)))
+        return max(1, int(CHUNK_NONZEROS * len(self) / max(len(self), self.nonzeros)))
 
     def typical_square(self) -> float:
         """The mean squared length of a row, about: from the first values of some rows."""
@@ -69,7 +73,7 @@ class Set:
         if not inside.any():
             return 0.0
         values = rows.values[places[inside]].astype(np.float64)
-        return float(np.mean(values**2)) * float((rows.ends - rows.begins).sum()) / len(self)
+        return float(np.mean(values**2)) * self.nonzeros / len(self)
 
     def errors(self, scores_of: Callable[[RowView], npt.NDArray[Any]], span: Span) -> float:
         """The weight of some rows of two classes that scores put on the wrong side."""
