@@ -28,7 +28,6 @@ from hogwild.learn.heads import heads_of
 from hogwild.learn.linear import LinearProblem
 from hogwild.learn.losses import CLASSES, LOSSES, SIGNS
 from hogwild.learn.needs import ON_COLUMNS
-from hogwild.learn.newton import RESIDUAL
 from hogwild.learn.passes import Doubles
 from hogwild.learn.proof import gap_of
 from hogwild.learn.sets import Set, class_weights, row_weights
@@ -233,7 +232,7 @@ class _Proving:
         objective, start = self._look()
         for tol in GAPS:
             problem, result = self._solve(tol, start)
-            bound = max(bound, self._bound(problem, result.state))
+            bound = max(bound, float(problem.proved().bound))
             visits += sum(row["rows"] for row in result.trace)
             moved = moved or self._has_moved(start, result.state)
             start = result.state
@@ -292,38 +291,6 @@ class _Proving:
         pairs = list(zip(weights, scores, strict=True))
         self._over_shards(lambda span: [passes.scores_of(data, span, *pair) for pair in pairs])
         return scores
-
-    def _bound(self, problem: LinearProblem, state: State | None) -> float:
-        """What the solver proved; of softmax, where that is rounded, by its weights in doubles.
-
-        See `NewtonProof._raise_bound` for the formula.
-        """
-        if self._classes is None or state is None:
-            return float(problem.proved().bound)
-        weights, bias = self._classes.read(state.weights["stored"])
-        scores = self._scores(np.ascontiguousarray(weights.reshape(-1, len(bias)).T))
-        bias = self._classes.best_bias(scores.T.ravel(), bias)
-        scores += bias[:, None]
-        data, size, columns = self._data.view, len(self._rows), self._rows.columns
-        targets = data.targets.reshape(size, -1).astype(np.float64)
-        of_true = targets[:, 0].astype(np.intp), np.arange(size)
-        top = scores.max(axis=0)
-        slopes = np.exp(scores - top)
-        total = slopes.sum(axis=0)
-        slopes /= total
-        slopes[of_true] -= 1.0
-        losses = top + np.log(total) - scores[of_true] - (slopes * scores).sum(axis=0)
-        if self._data.weighted:
-            losses, slopes = losses * targets[:, 1], slopes * targets[:, 1]
-
-        def square(line: Doubles) -> float:
-            out = np.zeros(passes.PLANES * columns)
-            passes.spread(data, view(Span, 0, size), line, np.zeros(size), out)
-            return float(np.square(out[:: passes.PLANES] / size).sum())
-
-        squares = side_by_side([partial(square, line) for line in slopes], usable_cores())
-        residual = RESIDUAL * float(np.abs(bias * slopes.mean(axis=1)).sum())
-        return float(losses.mean()) - 0.5 * sum(squares) / float(self._config.l2 or 0.0) - residual
 
     def _loss(self, scores: Doubles, bias: Doubles) -> float:
         if self._classes:

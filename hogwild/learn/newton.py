@@ -50,6 +50,7 @@ GAIN, LEFT = 1e-4, 0.1
 SHORTEST, LONGEST = 0.1, 0.9  # of the way between a step that is too short and one too long
 PATIENCE = 2  # steps of no use: the second is found by as many products as may be of use
 PROGRESS = 0.9  # share of the gap before: one that is larger is no progress
+ROUNDED_SLOPES = 1e-8  # share of a loss of all classes, whose slopes are in single precision
 RESIDUAL = 2.0  # times the intercept: how much larger that of the optimum may be
 
 
@@ -193,6 +194,7 @@ class NewtonProof(Iterated):
             square = float(inner(slope.gradient, slope.gradient))
             found = slope.loss - slope.product - 0.5 * square / self._l2
             found -= RESIDUAL * float(np.sum(np.abs(self._bias * slope.slope))) * self._intercept
+            found -= ROUNDED_SLOPES * abs(slope.loss) * (self._count > 1)
             self.bound = max(self.bound, found)
 
     def _store(self, shared: Arrays) -> None:
