@@ -631,6 +631,7 @@ class Run:
         last = self._kept_row if best else self.trace[-1] if self.trace else {}
         about = {
             "options": self.config.as_dict() | self.header["chosen"],
+            "data": self.header["data"],
             "versions": self.header["versions"],
             "trace": {"reason": reason, "epochs": len(self.trace), "last": last},
         }

@@ -55,6 +55,15 @@ def write(path: PathLike, about: dict[str, Any], arrays: Arrays, version: int = 
         file.write(struct.pack("<I", checksum))
 
 
+def is_model(path: PathLike) -> bool:
+    """Whether a file begins as model files do."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
 def read(path: PathLike) -> tuple[dict[str, Any], Arrays]:
     """What a model file says of the model, and its arrays."""
     try:

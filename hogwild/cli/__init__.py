@@ -26,7 +26,7 @@ COMMANDS = {
     "recommend": "the best items for users, by a model of ratings",
     "similar": "similar items or users, by a model of ratings",
     "generate": "make synthetic data",
-    "inspect": "show what is in a file, and what it means for scaling",
+    "inspect": "show what is in a file: data, and what it means for scaling, or a model",
     "scaling": "measure how training scales with workers, and what limits it",
     "doctor": "show cores, load, memory, versions and kernel cache",
 }

@@ -8,6 +8,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from hogwild.cli.model_lines import inspect_model
 from hogwild.cli.options import add_columns, add_index_base, plain
 from hogwild.data import rating_statistics, statistics
 from hogwild.data.files import FORMATS as ROW_FORMATS
@@ -16,6 +17,7 @@ from hogwild.data.npz import Arrays
 from hogwild.data.ratings_files import FORMATS, load_ratings, named_as_ratings
 from hogwild.data.ratings_npz import ITEMS, USERS
 from hogwild.errors import DataError, OptionError
+from hogwild.model_file import is_model
 
 QUANTILES = ("least", "5 %", "25 %", "median", "75 %", "95 %", "most")
 MOST_VALUES = 12  # different ratings that are shown one by one
@@ -32,9 +34,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "data",
         metavar="DATA",
-        help="rows (svmlight text, .npz) or ratings (.csv, .tsv, .dat, .mtx, .npz); text also as "
-        ".gz or .bz2. Where the name does not tell which, what is in it does",
+        help="a model, rows (svmlight text, .npz) or ratings (.csv, .tsv, .dat, .mtx, .npz); text "
+        "also as .gz or .bz2. Where the name does not tell which, what is in it does",
     )
+    add = parser.add_argument
+    add("--top", type=int, metavar="N", help="of a linear model: the N largest weights, by class")
+    add("--features", metavar="FILE", help="with --top: the name of a column a line, in order")
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--rows", action="store_true", help="take the data for rows")
     kind.add_argument("--ratings", action="store_true", help="take the data for ratings")
@@ -44,7 +49,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Prints the shape of the data and what it means for scaling."""
+    """Prints what a model is, or the shape of the data and what it means for scaling."""
+    if is_model(parsed.data):
+        return inspect_model(parsed)
+    given = [name for name in ("top", "features") if getattr(parsed, name) is not None]
+    if given:
+        raise OptionError("\n".join(f"{name}: it is for models" for name in given))
     given = parsed.rows or parsed.ratings
     path = Path(parsed.data)
     are_ratings = parsed.ratings if given else _are_ratings(path)

@@ -1,5 +1,6 @@
 """Labelled sparse rows: what linear models learn from."""
 
+from collections.abc import Iterable
 from copy import copy
 from functools import cached_property
 from typing import Any
@@ -48,6 +49,7 @@ class Rows:
         sample_weight: the rows' weights (float32), or None where all are 1.
         index_base: 0 or 1: the number that text gave to the first column; None where the data has
             not been text, and the columns simply lie in their places.
+        feature_names: the names of a data frame's columns, or None.
         name: where the rows come from, for messages.
     """
 
@@ -61,14 +63,17 @@ class Rows:
     values: npt.NDArray[np.float32]
     y: Any
     sample_weight: npt.NDArray[np.float32] | None
+    feature_names: list[str] | None = None
 
     def __init__(
         self, X: Any, y: Any = None, *, sample_weight: Any = None, name: str = "the data"
     ) -> None:
+        names = _names_of(X)
         if getattr(X, "format", None) != "csr" or X.ndim != 2 or X.dtype.kind not in NUMBERS:
             X = _to_csr(X, name)
         made = Rows.from_arrays(X.indptr, X.indices, X.data, int(X.shape[1]), y, name=name)
         self.__dict__ = made.__dict__
+        self.feature_names = names
         if len(self) != X.shape[0]:
             raise DataError(f"{name}: a matrix of {X.shape[0]} rows has {len(self)} row pointers")
         self.sample_weight = _weights(sample_weight, len(self), name)
@@ -352,6 +357,13 @@ def _to_csr(X: Any, name: str) -> Any:
             f"not {X.ndim} dimension(s) of {X.dtype}"
         )
     return through_scipy(X, name, sparse.csr_matrix)
+
+
+def _names_of(X: Any) -> list[str] | None:
+    """The names of the columns of a data frame, where all are text."""
+    columns = getattr(X, "columns", None)
+    names = list(columns) if isinstance(columns, Iterable) else []
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def _weights(given: Any, rows: int, name: str) -> npt.NDArray[np.float32] | None:

@@ -77,7 +77,10 @@ class LinearEstimator(BaseEstimator):
             y_numeric=self.y_numeric,
             multi_output=self._has_several(y),
         )
-        return Rows(X, y, sample_weight=sample_weight, name="X")
+        rows = Rows(X, y, sample_weight=sample_weight, name="X")
+        names = getattr(self, "feature_names_in_", None)
+        rows.feature_names = None if names is None else names.tolist()
+        return rows
 
     def _has_several(self, y: Any) -> bool:
         """Whether rows have several targets each."""

@@ -534,6 +534,8 @@ class LinearProblem(RowProblem):
         self, learned: Arrays, about: dict[str, Any], state: Arrays | None = None
     ) -> LinearModel:
         weights = learned["weights"].copy()
+        if self._given.feature_names:
+            about = about | {"feature_names": self._given.feature_names}
         given = self.target, self.config.loss_name, self._given.index_base, about
         if self.votes:
             members = learned["members"].reshape(-1, self.size)

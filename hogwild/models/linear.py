@@ -1,6 +1,7 @@
 """A trained linear model: predictions for new rows, and their quality."""
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy.typing as npt
 
 from hogwild import model_file
 from hogwild.data.rows import Labels, Rows, check_same_base
-from hogwild.errors import DataError, HogwildError, HogwildWarning
+from hogwild.errors import DataError, HogwildError, HogwildWarning, OptionError
 from hogwild.kernels import evaluate as kernels
 from hogwild.kernels.views import Span, view
 from hogwild.learn.heads import Heads, heads_of
@@ -18,6 +19,7 @@ from hogwild.learn.sets import Set, row_weights
 from hogwild.learn.targets import Target, TwoClasses, target_from
 from hogwild.paths import PathLike
 
+Listed = dict[Any, list[tuple[str | int, float]]]  # features and numbers, by class
 SPARSE = 2  # times as many weights as non-zero ones: files with more zeros are sparse
 
 
@@ -32,7 +34,7 @@ class LinearModel:
         loss: the name of the loss it was trained for.
         index_base: the number that the training file gave to the first column: 0, 1, or None where
             there was no text file.
-        about: the options of the training and a summary of its trace.
+        about: the options of the training, its data, and a summary of its trace.
     """
 
     kind = "linear"
@@ -89,6 +91,12 @@ class LinearModel:
         weights: list[float] | None = self.about.get("options", {}).get("class_weights")
         return weights
 
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The names of the columns, if the training data was a data frame."""
+        names: list[str] | None = self.about.get("feature_names")
+        return names
+
     def __repr__(self) -> str:
         labels = f", labels {self.labels}" if self.labels else ""
         return f"<LinearModel {self.loss}, {len(self.weights):,} columns{labels}>"
@@ -144,6 +152,66 @@ class LinearModel:
         given = scores, self.target.known(rows), counted.astype(np.float64), self.loss
         found = {name: metric(*given) for name, metric in self.target.metrics.items()}
         return {"rows": len(rows), "objective": objective, "loss": mean, **found}
+
+    def top_features(self, n: int = 20, names: Sequence[str] | None = None) -> Listed:
+        """The n features with the largest weights by absolute value, for each class.
+
+        Args:
+            n: the number of features; weights of zero are left out.
+            names: a name for each column, where the model has none.
+
+        Returns:
+            For each class a list of pairs: the feature, and its weight. Of two classes there is
+            only the second one, and for regression the key is "score". Features without a name are
+            numbered as in the training file, or from 0.
+        """
+        if not isinstance(n, int | np.integer) or n < 1:
+            raise OptionError(f"n: must be a whole number of 1 or more, not {n!r}")
+        every = np.arange(self.columns)
+        return self._listed(every, np.atleast_2d(self.weights), n, names)
+
+    def explain(self, row: Any, names: Sequence[str] | None = None) -> Listed:
+        """What each value of a row adds to its score, for each class as in `top_features`.
+
+        The last pair is the intercept; what all pairs add is the score.
+
+        Args:
+            row: a list or array of values, or one row of whatever `predict` takes.
+            names: as for `top_features`.
+        """
+        given = self._fitting(np.reshape(row, (1, -1)) if np.ndim(row) == 1 else row)
+        if len(given) != 1:
+            raise DataError(f"{given.name} has {len(given):,} rows; give one to explain")
+        _, columns, values = given.gather(np.zeros(1, np.uint64))
+        known = columns < self.columns
+        columns, values = columns[known], values[known].astype(np.float64)
+        added = np.atleast_2d(self.weights)[:, columns] * values
+        found = self._listed(columns, added, len(columns), names)
+        for pairs, intercept in zip(found.values(), np.atleast_1d(self.intercept), strict=True):
+            pairs.append(("intercept", float(intercept)))
+        return found
+
+    def _listed(
+        self,
+        columns: npt.NDArray[Any],
+        numbers: npt.NDArray[Any],
+        n: int,
+        names: Sequence[str] | None,
+    ) -> Listed:
+        """For each class, the n largest numbers that are not 0, with the columns they are of."""
+        names = names or self.feature_names
+        if names and len(names) < self.columns:
+            raise DataError(f"there are {len(names):,} names for {self.columns:,} columns")
+        base, found = self.index_base or 0, {}
+        classes = self.labels if self.weights.ndim > 1 else (*self.labels[1:], "score")[:1]
+        for name, some in zip(classes, numbers, strict=True):
+            order = np.argsort(-np.abs(some), kind="stable")[:n]
+            found[name] = [
+                (names[column] if names else int(column) + base, float(number))
+                for column, number in zip(columns[order], some[order], strict=True)
+                if number
+            ]
+        return found
 
     def _arrays(self) -> model_file.Arrays:
         """The arrays of a model file."""

@@ -59,6 +59,10 @@ class VoteModel(LinearModel):
     def _check_odds(self) -> Any:
         raise HogwildError("votes are not probabilities; probabilities need the merge mean")
 
+    def explain(self, row: Any, names: Any = None) -> Any:
+        """Votes are no sum over values."""
+        raise HogwildError("votes are no sum over the values of a row; train with the merge mean")
+
     def measured(self, rows: Rows, factors: npt.NDArray[np.float64] | None) -> dict[str, Any]:
         """The objective and the mean loss of the members' mean; the metrics of their votes."""
         return super().measured(rows, factors) | {"log_loss": None}
