@@ -1,5 +1,6 @@
 # make run-experiment   install, generate data, train, show results   (ROWS=... for more rows)
 # make test             the tests        make test-all   the slow ones too
+# make test-extras      what needs other libraries, with them: installs them in .extras first
 # make check            formatter, linter, type checker
 # make speed            every ratio of speeds that is demanded (DATA=FILE, BASELINE=DIR)
 # make scaling          how training scales with workers, and why no better (SHAPE=..., ROWS=...)
@@ -22,7 +23,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run-experiment test test-all check format speed scaling peers peers-mf perceptrons textbooks \
+.PHONY: run-experiment test test-all test-extras check format speed scaling peers peers-mf perceptrons textbooks \
   package clean
 
 run-experiment: .venv/installed
@@ -33,6 +34,9 @@ test: .venv/installed-dev
 
 test-all: .venv/installed-dev
 	$(BIN)/python -m pytest -m "slow or not slow"
+
+test-extras: .venv/installed
+	$(BIN)/python tests/extras/models.py
 
 check: .venv/installed-dev
 	$(BIN)/ruff format --check
@@ -86,4 +90,4 @@ package: .venv/installed-dev
 	@touch $@
 
 clean:
-	rm -rf .venv dist hogwild.egg-info experiments/.peers experiments/out .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv dist hogwild.egg-info experiments/.peers .extras experiments/out .mypy_cache .ruff_cache .pytest_cache

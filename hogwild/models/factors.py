@@ -16,7 +16,7 @@ from hogwild.kernels import ranking as kernels
 from hogwild.kernels.checks import first_bad_value
 from hogwild.learn.losses import FACTOR_LOSSES
 from hogwild.learn.metrics import auc, log_loss
-from hogwild.models import ranking
+from hogwild.models import exports, ranking
 from hogwild.models.fold_in import fold_in
 from hogwild.paths import PathLike
 
@@ -226,6 +226,17 @@ class FactorModel:
         arrays: model_file.Arrays = {name: getattr(self, name).ravel() for name in ARRAYS}
         arrays |= self.user_ids.arrays("user_ids.") | self.item_ids.arrays("item_ids.")
         model_file.write(path, about, arrays)
+
+    def export(self, path: PathLike) -> None:
+        """Writes the model for other programs: .npz or .safetensors."""
+        exports.export(self, path)
+
+    def to_implicit(self) -> Any:
+        """A model of the library implicit with the same scores, for the places of the ids.
+
+        It has two factors more, which hold the biases; the cosines of similar items know them.
+        """
+        return exports.to_implicit(self)
 
     @classmethod
     def from_file(cls, about: dict[str, Any], arrays: model_file.Arrays) -> "FactorModel":

@@ -17,6 +17,7 @@ from hogwild.learn.losses import LOSSES
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.sets import Set, row_weights
 from hogwild.learn.targets import Target, TwoClasses, target_from
+from hogwild.models import exports
 from hogwild.paths import PathLike
 
 Listed = dict[Any, list[tuple[str | int, float]]]  # features and numbers, by class
@@ -231,6 +232,14 @@ class LinearModel:
         if sparse:
             about["columns"] = len(self.weights)
         model_file.write(path, about, arrays, version=2 if sparse else 1)
+
+    def export(self, path: PathLike) -> None:
+        """Writes the model for other programs: .onnx, .npz, .safetensors, .liblinear or .vw."""
+        exports.export(self, path)
+
+    def to_sklearn(self) -> Any:
+        """A fitted estimator of scikit-learn with the same scores."""
+        return exports.to_sklearn(self)
 
     @classmethod
     def from_file(cls, about: dict[str, Any], arrays: model_file.Arrays) -> "LinearModel":

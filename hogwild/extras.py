@@ -1,0 +1,16 @@
+"""Libraries that the package can use and does without."""
+
+import importlib
+from typing import Any
+
+from hogwild.errors import HogwildError
+
+
+def library(name: str, package: str, what: str) -> Any:
+    """A module, imported now. Without it, an error says what needs it and what to install."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as problem:
+        raise HogwildError(
+            f'{what} needs {name.partition(".")[0]}: pip install "{package}" ({problem})'
+        ) from None
