@@ -28,6 +28,7 @@ COMMANDS = {
     "similar": "similar items or users, by a model of ratings",
     "generate": "make synthetic data",
     "inspect": "show what is in a file: data, and what it means for scaling, or a model",
+    "plot": "draw the learning curves of runs",
     "scaling": "measure how training scales with workers, and what limits it",
     "doctor": "show cores, load, memory, versions and kernel cache",
 }

@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
+from hogwild import plots
 from hogwild.certificate import Certificate, certify
 from hogwild.cli.options import add_columns, add_model, base_of, plain, refuse
 from hogwild.data.files import load
@@ -17,6 +18,7 @@ from hogwild.learn.registry import load_model
 from hogwild.models.factors import FactorModel
 from hogwild.models.given import given_model
 from hogwild.models.linear import LinearModel
+from hogwild.paths import check_files
 from hogwild.training import weighted
 
 # Metrics whose name is not what is printed for them
@@ -60,12 +62,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         text = f"with --certify: {what} of the objective [what the model says]"
         text += "; cross_entropy is that of softmax" * (name == "loss")
         add(f"--{name}", help=text, **kind)  # type: ignore[arg-type]
+    add(
+        "--plot",
+        metavar="FILE",
+        help="draw ROC and precision-recall of each class: .html, or with matplotlib .png or .svg",
+    )
     add("--json", action="store_true", help="print one JSON object")
     add_columns(parser)
 
 
 def run(parsed: argparse.Namespace) -> int:
     """Prints the objective, and the metrics of the kind of target; or a certificate."""
+    if parsed.plot is not None:
+        if parsed.certify:
+            raise OptionError("plot: not with certify, which looks at no scores")
+        check_files({"plot": parsed.plot}, parsed.model, parsed.data, parsed.sample_weight)
+        plots.check_output(parsed.plot)
     if parsed.certify:
         return _certify(parsed)
     given = [name for name in OBJECTIVE if getattr(parsed, name) is not None]
@@ -73,12 +85,16 @@ def run(parsed: argparse.Namespace) -> int:
         raise OptionError("\n".join(f"{name}: it needs --certify" for name in given))
     model = load_model(parsed.model)
     if model.kind == FactorModel.kind:
-        refuse(parsed, model, "sample_weight")
+        refuse(parsed, model, "sample_weight", "plot")
         found = model.evaluate(load_ratings(parsed.data, columns=parsed.columns))
     else:
         refuse(parsed, model, "columns")
         rows = load(parsed.data, index_base=base_of(model))
-        found = model.evaluate(weighted(rows, parsed.sample_weight))
+        rows = weighted(rows, parsed.sample_weight)
+        found = model.evaluate(rows)
+        if parsed.plot is not None:
+            title = f"{parsed.model} on {parsed.data}"
+            plots.write(parsed.plot, title, plots.class_curves(model, rows))
     if parsed.json:
         print(json.dumps(found))
     elif model.kind == FactorModel.kind:

@@ -200,25 +200,23 @@ def onnx(model: Any) -> bytes:
         return output
 
     def described(name: str, dtype: Any, *width: Any) -> Any:
-        text = dtype.kind in "UO"
+        text = dtype.kind == "O"
         code = lib.TensorProto.STRING if text else lib.helper.np_dtype_to_tensor_dtype(dtype)
         return lib.helper.make_tensor_value_info(name, code, ["rows", *width])
 
     product = node("MatMul", ["X", constant("weights", weights.T)], "product")
     scores = node("Add", [product, constant("intercept", intercepts)], "scores")
     outputs = [described(scores, weights.dtype, heads)]
-    stored = labels.astype(object) if labels.dtype.kind == "U" else labels
     if kind == CLASSES:
-        best = node("ArgMax", [scores], "best", axis=1, keepdims=0)
-        node("Gather", [constant("labels", stored), best], "prediction")
-        outputs.append(described("prediction", stored.dtype))
-    elif kind in (SIGNS, LABELS):
+        place = node("ArgMax", [scores], "place", axis=1, keepdims=0)
+    elif model.labels:
         positive = node("Greater", [scores, constant("zero", np.float32(0))], "positive")
-        first, second = np.split(np.array([0, 1]) if kind == LABELS else stored, 2)
-        node(
-            "Where", [positive, constant("second", second), constant("first", first)], "prediction"
-        )
-        outputs.append(described("prediction", second.dtype, heads))
+        place = node("Cast", [positive], "place", to=lib.TensorProto.INT64)
+    if model.labels:
+        known = np.array([0, 1]) if kind == LABELS else labels
+        known = known.astype(object) if known.dtype.kind == "U" else known
+        node("Gather", [constant("labels", known), place], "prediction")
+        outputs.append(described("prediction", known.dtype, *[heads][: kind != CLASSES]))
     else:
         node("Exp" if model.loss == "poisson" else "Identity", [scores], "prediction")
         outputs.append(described("prediction", weights.dtype, 1))

@@ -15,6 +15,8 @@ import tempfile
 import tomllib
 import venv
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -179,19 +181,20 @@ def check_matplotlib() -> None:
     common = ["train", "rows.svm", "--task", "logistic", "--quiet"]
     assert main([*common, "--model", "m.hog", "--trace", "t.jsonl"]) == 0
     for suffix, begin in (("png", b"\x89PNG"), ("svg", b"<?xml")):
-        assert main(["plot", "t.jsonl", "--output", f"curves.{suffix}"]) == 0
-        assert main(["evaluate", "m.hog", "rows.svm", "--plot", f"roc.{suffix}"]) == 0
+        with redirect_stdout(StringIO()):
+            assert main(["plot", "t.jsonl", "--output", f"curves.{suffix}"]) == 0
+            assert main(["evaluate", "m.hog", "rows.svm", "--plot", f"roc.{suffix}"]) == 0
         for name in ("curves", "roc"):
             assert Path(f"{name}.{suffix}").read_bytes().startswith(begin)
 
 
 CHECKS: dict[str, tuple[str, Callable[[], None]]] = {
     "sklearn": ("scikit-learn", check_scikit_learn),
-    "onnxruntime": ("onnx onnxruntime", check_onnx),
+    "onnxruntime": ("onnx onnxruntime==1.31.1", check_onnx),
     "safetensors": ("safetensors", check_safetensors),
-    "liblinear": ("liblinear-official", check_liblinear),
-    "vowpalwabbit": ("vowpalwabbit", check_vowpal_wabbit),
-    "implicit": ("implicit", check_implicit),
+    "liblinear": ("liblinear-official==2.50.0", check_liblinear),
+    "vowpalwabbit": ("vowpalwabbit==9.11.9", check_vowpal_wabbit),
+    "implicit": ("implicit==0.7.3", check_implicit),
     "matplotlib": ("matplotlib", check_matplotlib),
 }
 
@@ -221,4 +224,4 @@ if __name__ == "__main__":
             print(f"{package}: not tried ({problem})")
             continue
         check()
-        print(f"{package}: scores are equal to {EXACT:g}")
+        print(f"{package}: {'pictures' if module == 'matplotlib' else 'scores are equal'}")
