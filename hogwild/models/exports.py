@@ -1,14 +1,14 @@
 """Models for other programs. Scores there are the same as here.
 
 A format is a function that makes the contents of a file from a model. To add one, write it and name
-its suffix in `FORMATS`.
+its suffix in `FORMATS` and, where it holds models of ratings, too, in `OF_RATINGS`.
 """
 
 import io
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from hogwild.data.labels import as_written
 from hogwild.errors import HogwildError, OptionError
 from hogwild.extras import library
-from hogwild.learn.losses import CLASSES, LABELS, SIGNS
+from hogwild.learn.losses import CLASSES, LABELS, LOSSES, SIGNS
 from hogwild.model_file import Arrays
 from hogwild.paths import PathLike, writing
 
@@ -34,31 +34,13 @@ LIBLINEAR = {
     "epsilon_insensitive": "L2R_L1LOSS_SVR_DUAL",
 }
 CONSTANT, FEWEST_BITS = 11650396, 18  # VW's feature of the intercept, and bits of its places
-# scikit-learn's classes, with the parameters that say the loss
-CLASSIFIERS: dict[str, tuple[str, dict[str, Any]]] = {
-    "hinge": ("SGDClassifier", {"loss": "hinge"}),
-    "squared_hinge": ("SGDClassifier", {"loss": "squared_hinge"}),
-    "logistic": ("SGDClassifier", {"loss": "log_loss"}),
-    "modified_huber": ("SGDClassifier", {"loss": "modified_huber"}),
-    "perceptron": ("SGDClassifier", {"loss": "perceptron"}),
-    "squared": ("SGDClassifier", {"loss": "squared_error"}),
-    "cross_entropy": ("LogisticRegression", {}),
+# scikit-learn's linear models of some losses, and its names of losses in those by SGD
+SKLEARN = {
+    "cross_entropy": "LogisticRegression",
+    "quantile": "QuantileRegressor",
+    "poisson": "PoissonRegressor",
 }
-REGRESSORS: dict[str, tuple[str, dict[str, Any]]] = {
-    "squared": ("SGDRegressor", {"loss": "squared_error"}),
-    "absolute": ("SGDRegressor", {"loss": "epsilon_insensitive", "epsilon": 0.0}),
-    "huber": ("SGDRegressor", {"loss": "huber"}),
-    "epsilon_insensitive": ("SGDRegressor", {"loss": "epsilon_insensitive"}),
-    "quantile": ("QuantileRegressor", {}),
-    "poisson": ("PoissonRegressor", {}),
-}
-
-
-class Format(NamedTuple):
-    """What writes a kind of file, and whether it holds models of ratings, too."""
-
-    contents: Callable[[Any], bytes]
-    factors: bool = False
+SGD = {"logistic": "log_loss", "squared": "squared_error", "absolute": "epsilon_insensitive"}
 
 
 def export(model: Any, path: PathLike) -> None:
@@ -71,10 +53,10 @@ def export(model: Any, path: PathLike) -> None:
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         raise OptionError(f"{path}: the name must end with {', '.join(FORMATS)}")
-    if model.kind == FACTORS and not FORMATS[suffix].factors:
-        able = ", ".join(name for name, known in FORMATS.items() if known.factors)
+    if model.kind == FACTORS and suffix not in OF_RATINGS:
+        able = ", ".join(OF_RATINGS)
         raise HogwildError(f"{suffix} files hold no model of ratings; those that do: {able}")
-    contents = FORMATS[suffix].contents(model)
+    contents = FORMATS[suffix](model)
     with writing(path) as file:
         file.write(contents)
 
@@ -239,13 +221,14 @@ def onnx(model: Any) -> bytes:
     return contents
 
 
-FORMATS = {
-    ".onnx": Format(onnx),
-    ".npz": Format(npz, factors=True),
-    ".safetensors": Format(safetensors, factors=True),
-    ".liblinear": Format(liblinear),
-    ".vw": Format(vw),
+FORMATS: dict[str, Callable[[Any], bytes]] = {
+    ".onnx": onnx,
+    ".npz": npz,
+    ".safetensors": safetensors,
+    ".liblinear": liblinear,
+    ".vw": vw,
 }
+OF_RATINGS = ".npz", ".safetensors"
 
 
 def to_sklearn(model: Any) -> Any:
@@ -254,14 +237,16 @@ def to_sklearn(model: Any) -> Any:
     It is fitted to empty rows, and then gets the weights.
     """
     weights, intercepts = (some.astype(np.float64) for some in _linear(model))
-    table = CLASSIFIERS if model.labels else REGRESSORS
-    if model.loss not in table:
-        raise HogwildError(f"scikit-learn has no linear model with the loss {model.loss}")
-    name, parameters = table[model.loss]
-    make = getattr(library("sklearn.linear_model", "hogwild[sklearn]", "to_sklearn"), name)
-    options = model.about.get("options", {})
-    known = {own: options.get(own) for own in make().get_params() if own in ("epsilon", "quantile")}
-    estimator = make(**{own: value for own, value in known.items() if value} | parameters)
+    if model.loss == "exponential":
+        raise HogwildError("scikit-learn has no linear model with the loss exponential")
+    by_sgd = "SGDClassifier" if model.labels else "SGDRegressor"
+    name = SKLEARN.get(model.loss, by_sgd)
+    estimator = getattr(library("sklearn.linear_model", "hogwild[sklearn]", "to_sklearn"), name)()
+    own = LOSSES[model.loss].parameter
+    known = {"epsilon": 0.0} if model.loss == "absolute" else {}
+    known = {own.option: model.parameter} if own else known
+    loss = {"loss": SGD.get(model.loss, model.loss)} if name == by_sgd else {}
+    estimator.set_params(**known, **loss)
     several = model.target.kind == LABELS
     labels = np.array([as_written(label) for label in model.labels])
     y = np.eye(len(labels), dtype=int) if several else labels if model.labels else np.ones(2)
