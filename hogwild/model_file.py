@@ -56,11 +56,13 @@ def write(path: PathLike, about: dict[str, Any], arrays: Arrays, version: int = 
 
 
 def is_model(path: PathLike) -> bool:
-    """Whether a file begins as model files do."""
+    """Whether a file begins as model files do. A pipe is left alone: it can be read only once."""
+    if not Path(path).is_file():
+        return False
     try:
         with Path(path).open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC
-    except OSError:
+    except OSError:  # whoever reads the file says why
         return False
 
 
