@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hogwild.version import VERSION
 
 if TYPE_CHECKING:  # for these, a redundant alias says that the name is public
+    from hogwild.callbacks import Callback as Callback
     from hogwild.certificate import Certificate as Certificate
     from hogwild.certificate import certify as certify
     from hogwild.config import Config as Config
@@ -46,6 +47,7 @@ if TYPE_CHECKING:  # for these, a redundant alias says that the name is public
 __version__ = VERSION
 
 _HOMES = {
+    "callbacks": ("Callback",),
     "certificate": ("Certificate", "certify"),
     "config": ("Config",),
     "coordinator": ("Result", "Watcher"),

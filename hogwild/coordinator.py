@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hogwild.errors import DivergenceError, HogwildWarning, WorkerError
+from hogwild.errors import DivergenceError, HogwildError, HogwildWarning, WorkerError
 from hogwild.interrupt import Interrupt, nothing
 from hogwild.kernels.checks import first_bad_value
 from hogwild.kernels.compile import ready
@@ -59,7 +59,7 @@ class Result:
         model: the trained model; a `hogwild.LinearModel` or a `hogwild.FactorModel`.
         reason: why training stopped: epochs, converged, target, time, overfitting (the loss on
             held-out data no longer decreases), stuck (a proved gap no longer decreases: single
-            precision proves no more) or interrupted.
+            precision proves no more), interrupted, or what a callback said.
         trace: a dict for every epoch.
         header: options, chosen values, data, versions and machine.
         notes: what was left out or done otherwise than asked.
@@ -111,6 +111,8 @@ class Quiet(Watcher):
 
 
 class Run:
+    """A run. Callbacks may read `header` and `trace`, and call `model`, `measured` and `stop`."""
+
     def __init__(
         self,
         problem: Problem,
@@ -137,6 +139,8 @@ class Run:
         self._kept: Arrays = {}
         self._kept_last: Arrays = {}  # the last weights, where those kept are means
         self._kept_row: Row = {}  # of the epoch that was kept
+        self._known: Row = {}  # what was measured last, with a proof
+        self._asked: str | None = None  # why to stop, as a callback said
         self._spent: dict[str, float] = {}  # where the time of an epoch went, of a worker
         self._to_choose: tuple[Any, bool] | None = None
         self._told_slow = False
@@ -190,6 +194,33 @@ class Run:
             # The workers may be at another training soon
             self.interrupt.stops.remove(self._control.stop)
             self._team.close()
+
+    # For callbacks
+
+    def stop(self, reason: str = "callback") -> None:
+        """Ends the run soon, also within an epoch, and as it ends at a limit. From any thread."""
+        self._asked = reason
+
+    def model(self) -> Any:
+        """The model of the last finished epoch, made by this call."""
+        if self._whole:
+            self._choose()
+        learned = self.problem.learned(self._shared) if self._whole else self._kept
+        if not learned:
+            raise HogwildError("no epoch is finished: there is no model to look at yet")
+        return self.problem.model(learned, self._about("unfinished", self.trace[-1]))
+
+    def measured(self) -> Row:
+        """The row of the last epoch, with its objective; to be called as the epoch ends.
+
+        Where `objective_every` left the objective out, that takes a pass over the data. A solver
+        with a proof keeps the weights that it looked at until it looks again: so are their numbers.
+        """
+        row = self.trace[-1]
+        if row["objective"] is None:
+            known = self._known | {"evaluation": 0.0} if self._known else None
+            row.update((self.problem.proves and known) or self._evaluate(prove=False))
+        return row
 
     def _wanted(self) -> Wanted:
         return self.problem.shared() | self._kind.arrays(self.problem, self.workers)
@@ -295,6 +326,10 @@ class Run:
             reason = self._track(row, self._limits())
             self.trace.append(row)
             self.watcher.epoch(row)
+            if self._asked and not reason:
+                reason = self._asked
+                if row["objective"] is None:
+                    row.update(self._evaluate())
             self._keep(row)
             self.interrupt.check()
             if reason:
@@ -412,12 +447,12 @@ class Run:
         return parts
 
     def _tick(self) -> None:
-        limit = self.config.time_limit
-        if limit is not None and self._clock.seconds > limit:
-            self._control.stop()
         steps = self._done + self._control.steps() - self._first_step
         share = steps / self.problem.units - len(self.trace)
         self.watcher.tick(self._epoch, share, self._clock.seconds)
+        limit = self.config.time_limit
+        if self._asked or (limit is not None and self._clock.seconds > limit):
+            self._control.stop()
 
     # Convergence
 
@@ -442,6 +477,8 @@ class Run:
         }
 
     def _limits(self) -> str | None:
+        if self._asked:
+            return self._asked
         limit = self.config.time_limit
         if self._control.stopped or (limit is not None and self._clock.seconds >= limit):
             return "time"
@@ -548,11 +585,11 @@ class Run:
         gains = [before - after for before, after in pairwise(values)]
         return all(gain <= self.config.tol * abs(tracked) for gain in gains)  # both may be 0
 
-    def _evaluate(self) -> Row:
+    def _evaluate(self, prove: bool = True) -> Row:
         """The objective and the errors, by all workers, with the training clock standing still."""
         began = time.monotonic()
         self._choose()
-        sums = self._prove()
+        sums = self._prove() if prove else {}
         for data in [name for name in self.problem.sets() if name not in sums]:
             parts = self._do("evaluate", nothing, data)
             self.interrupt.check()
@@ -560,7 +597,9 @@ class Run:
             sums[data] = np.concatenate([part for part in parts if len(part)]).sum(axis=0)
         found = self.problem.measured(self._shared, sums)
         taken = self.problem.taken(self._shared)
-        return found | {"evaluation": time.monotonic() - began, "weights": taken}
+        row = found | {"evaluation": time.monotonic() - began, "weights": taken}
+        self._known = row if prove else {}
+        return row
 
     def _tell_if_missed(self, reason: str | None, objective: float) -> None:
         if reason == "unreachable":
@@ -629,17 +668,20 @@ class Run:
                 raise self._diverged("the weights overflowed")
             learned = self._kept
         last = self._kept_row if best else self.trace[-1] if self.trace else {}
-        about = {
+        state = self._state()
+        same = state.weights if state is not None and learned is not self._kept else None
+        model = self.problem.model(learned, self._about(reason, last), same)
+        used = self._usage.so_far()
+        return Result(model, reason, self.trace, self.header, self._notes, state, used)
+
+    def _about(self, reason: str, last: Row) -> Row:
+        """What a model says of its training."""
+        return {
             "options": self.config.as_dict() | self.header["chosen"],
             "data": self.header["data"],
             "versions": self.header["versions"],
             "trace": {"reason": reason, "epochs": len(self.trace), "last": last},
         }
-        state = self._state()
-        same = state.weights if state is not None and learned is not self._kept else None
-        model = self.problem.model(learned, about, same)
-        used = self._usage.so_far()
-        return Result(model, reason, self.trace, self.header, self._notes, state, used)
 
     def _state(self) -> State | None:
         """What training can go on from: where it is, or where the epoch that was kept ended."""

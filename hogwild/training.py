@@ -3,11 +3,12 @@
 import os
 import secrets
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 from hogwild import trace as records
+from hogwild.callbacks import together
 from hogwild.config import TASKS, Config
 from hogwild.coordinator import Result, Run, State, Watcher
 from hogwild.data.files import load, load_weights
@@ -32,6 +33,7 @@ def train(
     model: PathLike | None = None,
     trace: PathLike | None = None,
     watcher: Watcher | None = None,
+    callbacks: Iterable[Watcher] = (),
     start: State | FactorModel | None = None,
     labels: Labels | None = None,
     sample_weight: Any = None,
@@ -51,6 +53,8 @@ def train(
         model: a file to save the model in, also after Ctrl-C or the death of a worker.
         trace: a file for the record of the run, as JSON lines.
         watcher: its methods are called as the run goes on.
+        callbacks: more of them; a `hogwild.Callback` can also look at the model, and stop the run.
+            `hogwild.callbacks` has some: best model, CSV, JSON lines, MLflow, TensorBoard, Optuna.
         start: the `state` of an earlier result to continue, or a factor model, to which new users
             and items are added.
         labels: the negative and the positive label, if the data has only one of them.
@@ -81,6 +85,7 @@ def train(
             f"{type(start).__name__}"
         )
     config = Config.of(options)
+    followers = together(watcher or Watcher(), callbacks)
     check_files({"model": model, "trace": trace}, data, test, validate, sample_weight)
     more: dict[str, Any] = {}
     trained: Any
@@ -111,10 +116,12 @@ def train(
         check_space(model, problem.model_bytes)
     if isinstance(start, FactorModel):
         start = State(start, 0, 0, config.eta0 or problem.find_rate())
-    run = Run(problem, watcher or Watcher(), start)
-    run.prepare()
-    with run.interrupt:
-        result = run_and_write(run, model, trace, lambda result: result)
+    run = Run(problem, followers, start)
+    with followers.following(run):
+        run.prepare()
+        with run.interrupt:
+            result = run_and_write(run, model, trace, lambda result: result)
+            followers.result = result
     if run.interrupt.happened and result.reason != "interrupted":
         raise KeyboardInterrupt("training was done, and all that was asked for is written")
     return result

@@ -284,9 +284,11 @@ class EachAscent(EachHead):
 
     def iterate(self, shared: Arrays, passed: Passed) -> float:
         found = super().iterate(shared, passed)
-        for mine, head in zip(self._duals(shared), self._heads, strict=True):
+        for number, (mine, head) in enumerate(zip(self._duals(shared), self._heads, strict=True)):
             if head.reason is None:
                 mine[:] = head.arrays["row_state"][::STATE]
+            if not math.isfinite(self._objective):  # a callback may ask before the first look
+                self._stored(shared)[:, number] = head.weights
         return found
 
     def follow(self, shared: Arrays, excess: float, steps: int, alone: bool) -> Followed:

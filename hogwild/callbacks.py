@@ -1,0 +1,277 @@
+"""Callbacks: follow a training, look at its model, stop it. Add one here.
+
+    best = BestModel("test_error")
+    hogwild.train(rows, test="test.svm", callbacks=[best, CSVLog("run.csv")])
+    best.model, best.row
+
+MLflow, TensorBoard and Optuna are imported when they are used.
+"""
+
+import csv
+import importlib
+import json
+import math
+import numbers
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+from hogwild.coordinator import Result, Run, Watcher
+from hogwild.errors import HogwildError, OptionError
+from hogwild.paths import PathLike, check_files
+from hogwild.trace import Row
+
+
+class Callback(Watcher):
+    """A watcher that knows its run, while that lasts.
+
+    `run.header` and `run.trace` are its record so far. `run.stop("why")` ends it, from any method
+    and any thread: within an epoch by the next `tick`, and with a model as at any other end.
+    `run.model()` makes the model of the last epoch, which takes a copy of the weights.
+    `run.measured()` is for `epoch`: the row, with an objective even if it was to be left out.
+
+    An error that a callback raises ends the training, and no model is written.
+    """
+
+    run: Run
+
+    def note(self, text: str) -> None:
+        """Something was left out; the watcher says so."""
+
+    def end(self, result: Result | None) -> None:
+        """Training that began is over. `result` is None if an error left nothing of it."""
+
+
+class Followers(Watcher):
+    """A watcher and callbacks, as one."""
+
+    def __init__(self, all_of_them: list[Watcher]) -> None:
+        self._all = all_of_them
+        self._begun: list[Callback] = []
+        self.result: Result | None = None
+
+    @contextmanager
+    def following(self, run: Run) -> Iterator[None]:
+        """Tells callbacks which run it is, and when it is over, however it ends."""
+        self._run = run
+        try:
+            yield
+        except HogwildError as problem:
+            self.result = problem.result
+            raise
+        finally:
+            for one in self._begun:
+                one.end(self.result)
+
+    def note(self, text: str) -> None:
+        for one in self._all:
+            one.note(text)
+
+    def start(self, header: Row) -> None:
+        for one in self._all:
+            if isinstance(one, Callback):
+                one.run = self._run
+            one.start(header)
+            if isinstance(one, Callback):
+                self._begun.append(one)
+
+    def tick(self, epoch: int, share: float, seconds: float) -> None:
+        for one in self._all:
+            one.tick(epoch, share, seconds)
+
+    def epoch(self, row: Row) -> None:
+        for one in self._all:
+            one.epoch(row)
+
+
+def together(watcher: Watcher, callbacks: Iterable[Watcher]) -> Followers:
+    """A watcher and callbacks as one; an error where something else was given."""
+    given = list(callbacks) if isinstance(callbacks, Iterable) else [callbacks]
+    for one in given:
+        if not isinstance(one, Watcher) or not isinstance(callbacks, Iterable):
+            raise OptionError(
+                f"callbacks: {one!r} is not a list of callbacks; give instances of hogwild.Callback"
+            )
+    return Followers([watcher, *given])
+
+
+def number(row: Row, metric: str) -> float | None:
+    """A number of a row of the trace; None if this epoch has none."""
+    known = [name for name, value in row.items() if _is_number(value)]
+    if metric not in row or isinstance(row[metric], str):
+        raise OptionError(f"metric: {metric!r} is not one of {', '.join(known)}")
+    return None if row[metric] is None else float(row[metric])
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _numbers(row: Row) -> dict[str, float]:
+    """What can be drawn over epochs."""
+    found = {name: float(value) for name, value in row.items() if _is_number(value)}
+    return {name: value for name, value in found.items() if name != "epoch"}
+
+
+class BestModel(Callback):
+    """Keeps the model of the epoch with the least `metric`, a name in the rows of the trace.
+
+    Attributes:
+        model: the best one so far, or None.
+        row: of its epoch.
+    """
+
+    def __init__(self, metric: str = "objective", path: PathLike | None = None) -> None:
+        self._metric, self._path = metric, path
+        check_files({"path": path})
+
+    def start(self, header: Row) -> None:
+        """Forgets what an earlier run left."""
+        self.model: Any = None
+        self.row: Row | None = None
+        self._least = math.inf
+
+    def epoch(self, row: Row) -> None:
+        """Makes the model, if there was no better one; with a path, saves it."""
+        value = number(row, self._metric)
+        if value is None or value >= self._least:
+            return
+        self._least, self.row, self.model = value, dict(row), self.run.model()
+        if self._path is not None:
+            self.model.save(self._path)
+
+
+class _Log(Callback):
+    """A file that grows with every epoch, so that others can follow it."""
+
+    def __init__(self, path: PathLike) -> None:
+        self._path = path
+        check_files({"path": path})
+
+    def start(self, header: Row) -> None:
+        """Begins the file anew."""
+        try:
+            self._file: TextIO = open(self._path, "w", newline="")  # noqa: PTH123, SIM115
+        except OSError as error:
+            raise HogwildError(f"{self._path} cannot be written: {error.strerror}") from error
+
+    def end(self, result: Result | None) -> None:
+        """Closes it."""
+        self._file.close()
+
+
+class CSVLog(_Log):
+    """A line of CSV for every epoch, with a line of names above.
+
+    A number that an epoch lacks is left empty.
+    """
+
+    def start(self, header: Row) -> None:
+        """Begins the file anew."""
+        super().start(header)
+        self._names: dict[str, None] = {}
+
+    def epoch(self, row: Row) -> None:
+        """Adds a line; all lines are written again where a row has a new name."""
+        rows = [row]
+        if not row.keys() <= self._names.keys():
+            self._names |= dict.fromkeys(row)
+            self._file.seek(0)
+            csv.writer(self._file).writerow(self._names)
+            rows = self.run.trace
+        csv.DictWriter(self._file, list(self._names)).writerows(rows)
+        self._file.flush()
+
+
+class JSONLines(_Log):
+    """The record of the run as `trace=` writes it, but line by line as the run goes on."""
+
+    def start(self, header: Row) -> None:
+        """The first line."""
+        super().start(header)
+        self._write(header)
+
+    def epoch(self, row: Row) -> None:
+        """A line of its own."""
+        self._write(row)
+
+    def end(self, result: Result | None) -> None:
+        """The last line."""
+        if result is not None:
+            self._write(result.records()[-1])
+        super().end(result)
+
+    def _write(self, row: Row) -> None:
+        print(json.dumps(row, allow_nan=False), file=self._file, flush=True)
+
+
+class MLflow(Callback):
+    """Logs options, the numbers of every epoch and the reason of the end to MLflow.
+
+    To the active run; if there is none, to a new one, which ends with the training.
+    """
+
+    def start(self, header: Row) -> None:
+        """Logs the options, as they were chosen."""
+        self._mlflow = _imported("mlflow")
+        self._is_ours = self._mlflow.active_run() is None
+        if self._is_ours:
+            self._mlflow.start_run()
+        self._mlflow.log_params(header["options"] | header["chosen"])
+
+    def epoch(self, row: Row) -> None:
+        """Logs numbers."""
+        self._mlflow.log_metrics(_numbers(row), step=row["epoch"])
+
+    def end(self, result: Result | None) -> None:
+        """Logs the reason."""
+        self._mlflow.set_tag("reason", "failed" if result is None else result.reason)
+        if self._is_ours:
+            self._mlflow.end_run("FAILED" if result is None else "FINISHED")
+
+
+class TensorBoard(Callback):
+    """Writes the numbers of every epoch to a folder of TensorBoard; needs no TensorFlow."""
+
+    def __init__(self, folder: PathLike) -> None:
+        self._folder = folder
+
+    def start(self, header: Row) -> None:
+        """Opens a file of events."""
+        self._writer = _imported("tensorboard.summary").Writer(str(self._folder))
+
+    def epoch(self, row: Row) -> None:
+        """Adds a point to each curve."""
+        for name, value in _numbers(row).items():
+            self._writer.add_scalar(name, value, row["epoch"])
+        self._writer.flush()
+
+    def end(self, result: Result | None) -> None:
+        """Closes it."""
+        self._writer.close()
+
+
+class OptunaPruning(Callback):
+    """Reports `metric` to a trial of Optuna, which may prune it: `train` raises TrialPruned."""
+
+    def __init__(self, trial: Any, metric: str = "objective") -> None:
+        self._trial, self._metric = trial, metric
+
+    def epoch(self, row: Row) -> None:
+        """Reports, and asks whether to go on."""
+        value = number(row, self._metric)
+        if value is None:
+            return
+        self._trial.report(value, row["epoch"])
+        if self._trial.should_prune():
+            raise _imported("optuna").TrialPruned(f"{self._metric} {value:g}")
+
+
+def _imported(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as missing:
+        library = name.partition(".")[0]
+        raise HogwildError(
+            f"this callback needs {library}, which is not installed: pip install {library}"
+        ) from missing
