@@ -35,8 +35,9 @@ test: .venv/installed-dev
 test-all: .venv/installed-dev
 	$(BIN)/python -m pytest -m "slow or not slow"
 
-test-extras: .venv/installed
+test-extras: .venv/installed-dev
 	$(BIN)/python tests/extras/models.py
+	$(BIN)/python tests/extras/run.py
 
 check: .venv/installed-dev
 	$(BIN)/ruff format --check
