@@ -75,6 +75,10 @@ class Followers(Watcher):
             if isinstance(one, Callback):
                 self._begun.append(one)
 
+    def begin(self, epoch: int) -> None:
+        for one in self._all:
+            one.begin(epoch)
+
     def tick(self, epoch: int, share: float, seconds: float) -> None:
         for one in self._all:
             one.tick(epoch, share, seconds)

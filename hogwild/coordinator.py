@@ -93,6 +93,9 @@ class Watcher:
     def start(self, header: Row) -> None:
         """Training begins."""
 
+    def begin(self, epoch: int) -> None:
+        """An epoch begins, or begins again after it went wrong."""
+
     def tick(self, epoch: int, share: float, seconds: float) -> None:
         """Called now and then within an epoch; `share` of it is done."""
 
@@ -320,6 +323,7 @@ class Run:
         while True:
             self._epoch += 1
             before = self._done, self._clock.seconds
+            self.watcher.begin(self._epoch)
             rate = eta0 * self.problem.factor(self._epoch)
             online = self._learn(rate)
             row = self._row(rate, online, before)

@@ -13,9 +13,12 @@ from hogwild.config import VOTE
 from hogwild.data.labels import LabelSets
 from hogwild.data.rows import Rows, different
 from hogwild.errors import DataError
+from hogwild.estimators.epochs import for_callbacks, with_callbacks
 from hogwild.estimators.linear import LinearEstimator
 from hogwild.estimators.parameters import loss_of
 from hogwild.learn.losses import CLASSES, LABELS, LOSSES
+from hogwild.models.linear import LinearModel
+from hogwild.trace import Row
 
 
 def _gives_probabilities(classifier: Any) -> bool:
@@ -50,12 +53,14 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         l1_ratio: share of l1 in the penalty elasticnet.
         max_iter: passes over the data, at most; None for 20 with the solver sgd, and for as many as
             are needed with others.
-        tol: an epoch that lowers the objective by less than this share of it is no progress; None
-            always does `max_iter` epochs. With other solvers than sgd, training ends when the
-            objective is proved to be within this share of the optimum.
+        tol: an epoch that lowers the objective by less than this share of it is no progress. With
+            other solvers than sgd, training ends when the objective is proved to be within this
+            share of the optimum. Where `max_iter` ends it before, a ConvergenceWarning says so.
+            None always does `max_iter` epochs.
         fit_intercept: learn an intercept, which is not penalized.
         n_jobs: worker processes; None for one, -1 to choose their number automatically.
-        random_state: seed of the order of the rows. With one worker, a seed gives the same bytes.
+        random_state: seed of all random choices, such as the order of the rows; None takes one from
+            numpy's global generator. With one worker, a seed gives the same bytes.
         class_weight: a weight for each class, or "balanced".
         warm_start: `fit` continues with the model of the last `fit`.
         early_stopping: hold out some rows, stop when their loss no longer decreases, and return
@@ -72,7 +77,8 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         classes_: the labels, in order.
         n_features_in_, feature_names_in_: the features that were learned from.
         n_iter_: epochs done.
-        history_: a dict for every epoch; the last one has the objective.
+        history_: a dict for every epoch, with the objective. For the solver sgd, that takes a pass
+            over the rows, about half as long as the epoch; for others, one pass at most in all.
         model_: the `hogwild.LinearModel`.
     """
 
@@ -81,19 +87,21 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
     merge: str = "mean"
     class_weight: Any = None
 
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "HogwildClassifier":
         """Trains on X and its labels y."""
         new = self._is_new(self.warm_start)
-        return self._fit(self._rows(X, y, sample_weight, new), new, None, in_parts=False)
+        rows = self._rows(X, y, sample_weight, new)
+        return self._fit(rows, new, None, for_callbacks(X, y, sample_weight))
 
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
     ) -> "HogwildClassifier":
         """Trains one more epoch, on this data. The first call needs `classes` if y lacks one."""
         new = self._is_new_in_parts()
-        return self._fit(self._rows(X, y, sample_weight, new), new, classes, in_parts=True)
+        return self._fit(self._rows(X, y, sample_weight, new), new, classes, None)
 
-    def _fit(self, rows: Rows, new: bool, classes: Any, in_parts: bool) -> "HogwildClassifier":
+    def _fit(self, rows: Rows, new: bool, classes: Any, task: Row | None) -> "HogwildClassifier":
         given = None if classes is None else np.unique(np.asarray(classes))
         several = isinstance(rows.y, LabelSets)
         if new:
@@ -111,10 +119,10 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
                 f"classes: {given.tolist()}, but the model was trained for "
                 f"{self.classes_.tolist()}; use a new estimator"
             )
-        task = "softmax" if self._is_softmax else "svm"
+        kind = "softmax" if self._is_softmax else "svm"
         labels = tuple(self.classes_.tolist())
         more = {"class_weight": self.class_weight, "merge": self.merge}
-        self._train(rows, new, in_parts, task=task, labels=labels, **more)
+        self._train(rows, new, task, task=kind, labels=labels, **more)
         return self
 
     @property
@@ -126,10 +134,9 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
     def _labels_are_several(self) -> bool:
         return self.model_.target.kind == LABELS
 
-    @property
-    def _is_difference(self) -> bool:
+    def _is_difference(self, model: LinearModel) -> bool:
         """Whether two classes have a score each: scikit-learn wants one, their difference."""
-        return self.model_.target.kind == CLASSES and len(self.classes_) == 2
+        return model.target.kind == CLASSES and len(self.classes_) == 2
 
     def _has_several(self, y: Any) -> bool:
         try:
@@ -137,17 +144,17 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         except (TypeError, ValueError):  # labels of odd kinds, of which `Rows` says what is wrong
             return False
 
-    def _show(self) -> None:
-        self.coef_ = np.atleast_2d(self.model_.weights)
-        self.intercept_ = np.atleast_1d(np.asarray(self.model_.intercept))
-        if self._is_difference:
-            self.coef_, self.intercept_ = np.diff(self.coef_, axis=0), np.diff(self.intercept_)
+    def _attributes(self, model: LinearModel) -> Row:
+        coef, intercept = np.atleast_2d(model.weights), np.atleast_1d(np.asarray(model.intercept))
+        if self._is_difference(model):
+            coef, intercept = np.diff(coef, axis=0), np.diff(intercept)
+        return {"model_": model, "coef_": coef, "intercept_": intercept}
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
         """The score of each row, positive for the second class; of many classes, one for each."""
         rows = self._scored(X)
         scores = self.model_.decision_function(rows)
-        return np.diff(scores)[:, 0] if self._is_difference else scores
+        return np.diff(scores)[:, 0] if self._is_difference(self.model_) else scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of each row; where rows may have several labels, an indicator matrix."""

@@ -1,5 +1,6 @@
 """Matrix factorization with scikit-learn's interface: `MatrixFactorization`."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,10 +9,10 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from hogwild.data.ids import Ids
 from hogwild.data.ratings import Ratings
 from hogwild.errors import DataError
-from hogwild.estimators.parameters import named_as_in, seed_from, workers_of
+from hogwild.estimators.epochs import CallbackSupportMixin, Epochs, for_callbacks, with_callbacks
+from hogwild.estimators.parameters import named_as_in, seed_from, warn_of_limit, workers_of
 from hogwild.models.factors import FactorModel
 from hogwild.trace import Row
 from hogwild.training import train
@@ -23,7 +24,7 @@ Ranking = tuple[npt.NDArray[Any], Floats]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MatrixFactorization(BaseEstimator):
+class MatrixFactorization(CallbackSupportMixin, BaseEstimator):
     """Factors of users and items, learned from ratings by stochastic gradient descent.
 
     Methods take `hogwild.Ratings` or their parts: users, items and values, or a scipy sparse matrix
@@ -43,8 +44,8 @@ class MatrixFactorization(BaseEstimator):
         schedule, strategy, backend: as in `hogwild.Config`.
         early_stopping: hold out this share of the ratings, and stop when their error no longer
             decreases.
-        n_jobs: worker processes; None or -1: chosen automatically.
-        random_state: seed of all random choices.
+        n_jobs, random_state: as in `HogwildClassifier`. A seed gives the same bytes with any number
+            of workers, but for the strategy hogwild.
 
     Attributes:
         model_: the `hogwild.FactorModel`.
@@ -54,6 +55,8 @@ class MatrixFactorization(BaseEstimator):
         user_ids_, item_ids_: the ids of the rows of the factors.
         n_iter_: epochs done.
         history_: a dict for every epoch.
+
+    A pickle has no ratings: see `recommend`.
     """
 
     rank: int = field(default=32, kw_only=False)
@@ -72,13 +75,18 @@ class MatrixFactorization(BaseEstimator):
     backend: str = "process"
     early_stopping: float | None = None
     n_jobs: int | None = None
-    random_state: Any = 0
+    random_state: Any = None
 
+    @with_callbacks
     def fit(self, users: Any, items: Any = None, values: Any = None) -> "MatrixFactorization":
         """Trains on ratings, from the beginning."""
         ratings = _ratings(users, items, values)
         self.history_: list[Row] = []
-        return self._train(ratings, None)
+        given = for_callbacks(users, None, None)
+        following = Epochs(self, self.epochs, given, self._attributes)
+        self._train(ratings, None, [following])
+        following.finish()
+        return self
 
     def partial_fit(
         self, users: Any, items: Any = None, values: Any = None
@@ -88,7 +96,8 @@ class MatrixFactorization(BaseEstimator):
         New users and items are added.
         """
         if not hasattr(self, "model_"):
-            return self.fit(users, items, values)
+            self.fit(users, items, values)
+            return self
         ratings, model = _ratings(users, items, values), self.model_
         sides = (
             ("users", model.user_ids, ratings.user_ids),
@@ -105,39 +114,67 @@ class MatrixFactorization(BaseEstimator):
         codes, name = ratings.recoded(*ids), ratings.name
         return self._train(Ratings.from_codes(*codes, ratings.values, *ids, name=name), model)
 
-    def _train(self, ratings: Ratings, start: FactorModel | None) -> "MatrixFactorization":
+    def _train(
+        self, ratings: Ratings, start: FactorModel | None, callbacks: Iterable[Epochs] = ()
+    ) -> "MatrixFactorization":
         options = self.get_params(deep=False)
-        options["workers"] = None if self.n_jobs is None else workers_of(self.n_jobs)
+        options["workers"] = workers_of(self.n_jobs)
         options["seed"] = seed_from(self.random_state)
         options["tol"] = 0.0 if self.tol is None else self.tol  # None never stops early
         del options["n_jobs"], options["random_state"]
-        result = named_as_in(lambda: train(ratings, start=start, task="mf", **options), NAMES)
-        model: FactorModel = result.model
-        self.model_ = model
-        self.user_factors_, self.item_factors_ = model.user_factors, model.item_factors
-        self.user_biases_, self.item_biases_ = model.user_biases, model.item_biases
-        self.user_ids_: Ids = model.user_ids
-        self.item_ids_: Ids = model.item_ids
-        self.mean_ = model.mean
+        options |= {"start": start, "callbacks": callbacks}
+        result = named_as_in(lambda: train(ratings, task="mf", **options), NAMES)
+        self.model_: FactorModel = result.model
+        self.__dict__.update(self._attributes(self.model_))
         self.history_ = self.history_ + result.trace
         self.n_iter_ = len(self.history_)
-        self._seen: Ratings = ratings if start is None else _joined(self._seen, ratings)
+        if start is None:
+            self._seen: Ratings | None = ratings
+        elif self._seen is not None:
+            self._seen = _joined(self._seen, ratings)
+        if callbacks:  # and not in `partial_fit`
+            warn_of_limit(result, "epochs", self.tol, level=5)
         if result.reason == "interrupted":
             raise KeyboardInterrupt  # what was learned so far is in place
         return self
+
+    def _attributes(self, model: FactorModel) -> Row:
+        """What is to be set for a model."""
+        given = ("user_factors", "item_factors", "user_biases", "item_biases", "user_ids")
+        names = (*given, "item_ids", "mean")
+        return {"model_": model} | {f"{name}_": getattr(model, name) for name in names}
+
+    def __getstate__(self) -> Row:
+        state = dict(super().__getstate__())
+        return state | {"_seen": None} if "_seen" in state else state
 
     def predict(self, users: Any, items: Any = None, *, strict: bool = False) -> Any:
         """The rating to expect of each pair; see `FactorModel.predict`."""
         return self._fitted().predict(users, items, strict=strict)
 
-    def recommend(self, users: Any = None, n: int = 10, *, exclude_seen: bool = True) -> Ranking:
+    def recommend(
+        self,
+        users: Any = None,
+        n: int = 10,
+        *,
+        exclude_seen: bool = True,
+        exclude: Ratings | None = None,
+    ) -> Ranking:
         """The n best items for a user, several, or all, and their scores.
 
         See `FactorModel.recommend`. By default the items are left out that the user rated in all
-        that was learned from, by `fit` and `partial_fit`.
+        that was learned from, by `fit` and `partial_fit`. After unpickling, which brings no
+        ratings, give those to leave out as `exclude`.
         """
         model = self._fitted()
-        return model.recommend(users, n, exclude=self._seen if exclude_seen else None)
+        if exclude is None and exclude_seen:
+            exclude = self._seen
+            if exclude is None:
+                raise DataError(
+                    "this estimator was unpickled, and a pickle has no ratings: give those to "
+                    "leave out as exclude, or exclude_seen=False"
+                )
+        return model.recommend(users, n, exclude=exclude)
 
     def similar_items(self, items: Any = None, n: int = 10) -> Ranking:
         """The n items that are most like an item, and the cosines between their factors."""

@@ -5,6 +5,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -12,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hogwild.coordinator import State
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError, DivergenceError, OptionError
-from hogwild.estimators.parameters import NAMES, linear_options, named_as_in
+from hogwild.estimators.epochs import CallbackSupportMixin, Epochs
+from hogwild.estimators.parameters import NAMES, linear_options, named_as_in, warn_of_limit
 from hogwild.learn.choosing import SGD
 from hogwild.loops.strategies import AUTO
 from hogwild.models.linear import LinearModel
@@ -21,7 +23,7 @@ from hogwild.training import train
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LinearEstimator(BaseEstimator):
+class LinearEstimator(CallbackSupportMixin, BaseEstimator):
     """A linear model: learns, and scores rows. Fields are the parameters that scikit-learn sees."""
 
     loss: str = field(kw_only=False)
@@ -99,24 +101,34 @@ class LinearEstimator(BaseEstimator):
             )
         return rows.weighted(sample_weight)
 
-    def _train(self, rows: Rows, new: bool, in_parts: bool, **options: Any) -> None:
-        """Trains, and sets the attributes that describe what was learned."""
+    def _train(self, rows: Rows, new: bool, given: Row | None, **options: Any) -> None:
+        """Trains, and sets the attributes that describe what was learned.
+
+        `given` is what `fit` got, for callbacks; None from `partial_fit`, which does one epoch.
+        """
+        in_parts = given is None
         state, history = (None, []) if new else (self._state, self.history_)
         options = linear_options(self) | options | {"epochs": 1 if in_parts else self.max_iter}
         if in_parts and self.solver == AUTO:  # rows are seen once, and others come
             options["solver"] = SGD
+        following = [Epochs(self, self.max_iter, given, self._attributes)] if given else []
+        options |= {"start": state, "callbacks": following}
         try:
-            result = named_as_in(lambda: train(rows, start=state, **options), NAMES)
+            result = named_as_in(lambda: train(rows, **options), NAMES)
         except DivergenceError as error:
             if error.result is None:
                 raise
             result = error.result  # next to nothing was learned, of what may be noise
-            warnings.warn(str(error), ConvergenceWarning, stacklevel=4)
+            warnings.warn(str(error), ConvergenceWarning, stacklevel=5 - in_parts)
         self._state: State | None = self._kept(result.state)
-        self.model_: LinearModel = result.model
         self.history_: list[Row] = history + result.trace
         self.n_iter_ = len(self.history_)
-        self._show()
+        self.model_: LinearModel = result.model
+        self.__dict__.update(self._attributes(self.model_))
+        if not in_parts:
+            warn_of_limit(result, "max_iter", self.tol, level=6)
+        for one in following:
+            one.finish()
         if result.reason == "interrupted":
             raise KeyboardInterrupt  # what was learned so far is in place
 
@@ -128,8 +140,23 @@ class LinearEstimator(BaseEstimator):
         return replace(state, weights={"stored": weights.get("best", weights["stored"])})
 
     @abstractmethod
-    def _show(self) -> None:
-        """Sets `coef_` and `intercept_` to what the model has."""
+    def _attributes(self, model: LinearModel) -> Row:
+        """What is to be set for a model: it, `coef_` and `intercept_`."""
+
+    def sparsify(self) -> Any:
+        """Makes `coef_` a scipy sparse matrix. Predictions and training take `model_`, which stays.
+
+        That pays where most weights are zero, as with the penalty l1.
+        """
+        check_is_fitted(self, "model_")
+        self.coef_: Any = sparse.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Any:
+        """Makes `coef_` an array again, after `sparsify`."""
+        check_is_fitted(self, "model_")
+        self.coef_ = self._attributes(self.model_)["coef_"]
+        return self
 
     def _scored(self, X: Any) -> Rows:
         """Rows to score, with the features that were learned from."""

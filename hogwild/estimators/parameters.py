@@ -1,12 +1,15 @@
 """From the parameters of estimators to the options of hogwild, and back in error messages."""
 
 import numbers
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from hogwild.config import DEFAULTS
+from hogwild.coordinator import Result
 from hogwild.errors import OptionError
 from hogwild.machine import usable_cores
 
@@ -41,11 +44,10 @@ def linear_options(estimator: Any) -> dict[str, Any]:
         "intercept": estimator.fit_intercept,
         "workers": workers_of(estimator.n_jobs),
         "seed": seed_from(estimator.random_state),
-        "objective_every": 0,
         "patience": estimator.n_iter_no_change,
     }
     if estimator.early_stopping:
-        options |= {"early_stopping": estimator.validation_fraction, "objective_every": 1}
+        options["early_stopping"] = estimator.validation_fraction
     return options | _penalties(estimator.penalty, estimator.alpha, estimator.l1_ratio)
 
 
@@ -93,6 +95,15 @@ def seed_from(random_state: Any) -> int:
     raise OptionError(
         f"random_state must be None, a whole number or a generator, not {random_state!r}"
     )
+
+
+def warn_of_limit(result: Result, name: str, tol: float | None, level: int) -> None:
+    """Says that a limit of epochs ended the training; with `tol` None, that was asked for."""
+    if result.reason == "epochs" and tol:
+        count = len(result.trace)
+        text = f"{name}: training ended after {count} epochs, the limit, before it converged. "
+        text += f"Give a larger {name} or tol, or tol=None to train for exactly {count} epochs"
+        warnings.warn(text, ConvergenceWarning, stacklevel=level)
 
 
 def named_as_in(call: Callable[[], Any], names: dict[str, str]) -> Any:

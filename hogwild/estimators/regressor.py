@@ -7,9 +7,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
+from hogwild.data.rows import Rows
+from hogwild.estimators.epochs import for_callbacks, with_callbacks
 from hogwild.estimators.linear import LinearEstimator
 from hogwild.estimators.parameters import loss_of
 from hogwild.learn.losses import LOSSES
+from hogwild.models.linear import LinearModel
+from hogwild.trace import Row
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -35,25 +39,27 @@ class HogwildRegressor(RegressorMixin, LinearEstimator):
 
     y_numeric: ClassVar[bool] = True
 
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "HogwildRegressor":
         """Trains on X and its targets y."""
-        return self._fit(X, y, sample_weight, self._is_new(self.warm_start), in_parts=False)
+        new, task = self._is_new(self.warm_start), for_callbacks(X, y, sample_weight)
+        return self._fit(self._rows(X, y, sample_weight, new), new, task)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "HogwildRegressor":
         """Trains one more epoch, on this data."""
-        return self._fit(X, y, sample_weight, self._is_new_in_parts(), in_parts=True)
+        new = self._is_new_in_parts()
+        return self._fit(self._rows(X, y, sample_weight, new), new, None)
 
-    def _fit(
-        self, X: Any, y: Any, sample_weight: Any, new: bool, in_parts: bool
-    ) -> "HogwildRegressor":
+    def _fit(self, rows: Rows, new: bool, task: Row | None) -> "HogwildRegressor":
         loss = LOSSES.get(loss_of(self))
         names = [loss.parameter.option] if loss and loss.parameter else []
         own = {name: getattr(self, name) for name in names}  # others do not matter to the loss
-        self._train(self._rows(X, y, sample_weight, new), new, in_parts, task="regression", **own)
+        self._train(rows, new, task, task="regression", **own)
         return self
 
-    def _show(self) -> None:
-        self.coef_, self.intercept_ = self.model_.weights, np.atleast_1d(self.model_.intercept)
+    def _attributes(self, model: LinearModel) -> Row:
+        intercept = np.atleast_1d(model.intercept)
+        return {"model_": model, "coef_": model.weights, "intercept_": intercept}
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The expected target of each row."""

@@ -22,7 +22,7 @@ def data() -> tuple[Ratings, Ratings]:
 
 @pytest.fixture(scope="module")
 def fitted(data: tuple[Ratings, Ratings]) -> MatrixFactorization:
-    return MatrixFactorization(8).fit(data[0])
+    return MatrixFactorization(8, random_state=0).fit(data[0])
 
 
 def test_it_learns_and_says_how(data: tuple[Ratings, Ratings], fitted: MatrixFactorization) -> None:
@@ -58,7 +58,7 @@ def test_all_forms_of_ratings_are_the_same(data: tuple[Ratings, Ratings]) -> Non
     by_row = np.lexsort((ratings.items, ratings.users))
     users, items, values = ratings.users[by_row], ratings.items[by_row], ratings.values[by_row]
     ordered = Ratings.from_codes(users, items, values, ratings.user_ids, ratings.item_ids)
-    learner = MatrixFactorization(4, epochs=2)
+    learner = MatrixFactorization(4, epochs=2, tol=None, random_state=0)
     whole = learner.fit(ordered).item_factors_.tobytes()
     matrix = learner.fit(ratings.to_scipy())
     assert matrix.item_factors_.tobytes() == whole
@@ -134,7 +134,7 @@ def test_what_was_learned_from_earlier_is_not_recommended_again() -> None:
 
 def test_fit_begins_anew(data: tuple[Ratings, Ratings], fitted: MatrixFactorization) -> None:
     train, test = data
-    again = MatrixFactorization(8).fit(test).partial_fit(test).fit(train)
+    again = MatrixFactorization(8, random_state=0).fit(test).partial_fit(test).fit(train)
     assert again.user_factors_.tobytes() == fitted.user_factors_.tobytes()
     assert len(again.history_) == len(fitted.history_)
 
@@ -282,11 +282,23 @@ def test_wrong_data(data: tuple[Ratings, Ratings], fitted: MatrixFactorization) 
         grown.partial_fit(data[0])
 
 
-def test_pickles_are_whole(fitted: MatrixFactorization) -> None:
-    fitted.recommend(5)
-    back = pickle.loads(pickle.dumps(fitted))
-    assert back.recommend(5)[0].tolist() == fitted.recommend(5)[0].tolist()
+def test_pickles_are_whole_but_for_the_ratings(
+    data: tuple[Ratings, Ratings], fitted: MatrixFactorization
+) -> None:
+    best = fitted.recommend(5)[0].tolist()
+    pickled = pickle.dumps(fitted)
+    factors = (fitted.user_factors_.nbytes + fitted.item_factors_.nbytes) * 2
+    assert len(pickled) < factors + 60_000 < data[0].users.nbytes
+    for part in (data[0].users, data[0].items, data[0].values):
+        assert part is not None
+        assert part.tobytes()[:2000] not in pickled
+    back = pickle.loads(pickled)
     assert back.model_.about == fitted.model_.about
+    assert back.recommend(5, exclude=data[0])[0].tolist() == best
+    assert back.recommend(5, exclude_seen=False)[0].tolist() != best
+    assert back.partial_fit(data[1]).n_iter_ > fitted.n_iter_
+    with pytest.raises(hogwild.DataError, match="give those to leave out as exclude"):
+        back.recommend(5)
 
 
 def test_text_ids_survive_it_all(tmp_path: Any) -> None:

@@ -1,12 +1,15 @@
 """The parameters of estimators: what options they become, and how wrong ones are named."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import issparse
+from sklearn.exceptions import ConvergenceWarning
 
 import hogwild
-from hogwild import HogwildClassifier, HogwildRegressor
+from hogwild import HogwildClassifier, HogwildRegressor, MatrixFactorization
 from hogwild.estimators.parameters import linear_options
 
 
@@ -76,11 +79,26 @@ def test_n_iter_no_change_is_how_long_it_waits(data: tuple[Any, np.ndarray]) -> 
     assert hasty.n_iter_ + 4 <= patient.n_iter_ < 50
 
 
-def test_random_state(data: tuple[Any, np.ndarray]) -> None:
+def fit_of(kind: Any, data: tuple[Any, Any], **parameters: Any) -> tuple[bytes, Any]:
+    """What an estimator learned, in bytes, and with how many workers."""
     X, y = data
+    if kind is MatrixFactorization:
+        fitted = kind(4, epochs=2, tol=None, **parameters).fit(X[:50])
+        return fitted.item_factors_.tobytes(), fitted.model_.about["options"]["workers"]
+    fitted = kind(max_iter=1, tol=None, **parameters).fit(X, y)
+    return fitted.coef_.tobytes(), fitted.model_.about["options"]["workers"]
+
+
+KINDS = [HogwildClassifier, HogwildRegressor, MatrixFactorization]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_state_means_the_same_everywhere(kind: Any, data: tuple[Any, np.ndarray]) -> None:
+    assert kind().random_state is None
 
     def bytes_of(state: Any) -> bytes:
-        return bytes(HogwildClassifier(random_state=state, max_iter=1).fit(X, y).coef_.tobytes())
+        more = {} if kind is MatrixFactorization else {"solver": "sgd"}
+        return fit_of(kind, data, random_state=state, **more)[0]
 
     assert bytes_of(1) == bytes_of(1) != bytes_of(2)
     assert bytes_of(np.random.RandomState(5)) == bytes_of(np.random.RandomState(5))
@@ -94,9 +112,69 @@ def test_random_state(data: tuple[Any, np.ndarray]) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 2, -1, None])
-def test_n_jobs(data: tuple[Any, np.ndarray], jobs: int | None) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_n_jobs_means_the_same_everywhere(
+    kind: Any, jobs: int | None, data: tuple[Any, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def noted(*given: Any, workers: int | None, **options: Any) -> Any:
+        asked.append(workers)
+        return hogwild.train(*given, workers=workers, **options)
+
+    for module in ("linear", "factorization"):
+        monkeypatch.setattr(f"hogwild.estimators.{module}.train", noted)
+    assert kind().n_jobs is None
+    workers = fit_of(kind, data, n_jobs=jobs)[1]
+    wanted = {1: 1, 2: 2, -1: None, None: 1}[jobs]  # for hogwild.train, None is auto
+    assert asked == [wanted]
+    assert workers == wanted or wanted is None
+
+
+@pytest.mark.parametrize("kind", [HogwildClassifier, HogwildRegressor])
+@pytest.mark.parametrize("solver", ["dual", "newton", "sgd"])
+def test_every_epoch_has_an_objective(kind: Any, solver: str, data: tuple[Any, np.ndarray]) -> None:
     X, y = data
-    assert HogwildClassifier(n_jobs=jobs, random_state=0).fit(X, y).score(X, y) > 0.85
+    loss = "squared_hinge" if kind is HogwildClassifier else "huber"
+    fitted = kind(loss, solver=solver, tol=1e-4, max_iter=50, random_state=0).fit(X, y)
+    objectives = [row["objective"] for row in fitted.history_]
+    assert len(objectives) == fitted.n_iter_ > 1
+    assert objectives[-1] < objectives[0]
+    found = fitted.model_.evaluate(hogwild.Rows(X, y))["objective"]
+    assert objectives[-1] == pytest.approx(found, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_limit_of_epochs_is_a_convergence_warning(
+    kind: Any, data: tuple[Any, np.ndarray]
+) -> None:
+    X, y = data
+    name = "epochs" if kind is MatrixFactorization else "max_iter"
+    given = (X[:50],) if kind is MatrixFactorization else (X, y)
+    more = {} if kind is MatrixFactorization else {"solver": "sgd"}
+    limited = kind(random_state=0, tol=1e-9, **{name: 2}, **more)
+    with pytest.warns(ConvergenceWarning, match=f"{name}: .* ended after 2 epochs") as warned:
+        limited.fit(*given)
+    assert warned[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        limited.set_params(tol=None).fit(*given)
+        limited.set_params(tol=0.5, **{name: 40}).fit(*given)
+        limited.partial_fit(*given)
+
+
+def test_sparsified_weights_predict_and_go_on(data: tuple[Any, np.ndarray]) -> None:
+    X, y = data
+    for kind in (HogwildClassifier, HogwildRegressor):
+        with pytest.raises(ValueError, match="not fitted"):
+            kind().sparsify()
+        fitted = kind(penalty="l1", alpha=1e-3, solver="sgd", random_state=0).fit(X, y)
+        dense, predicted = fitted.coef_, fitted.predict(X)
+        assert issparse(fitted.sparsify().coef_)
+        assert fitted.coef_.nnz == np.count_nonzero(dense) < dense.size
+        np.testing.assert_array_equal(fitted.predict(X), predicted)
+        np.testing.assert_array_equal(fitted.densify().coef_, dense)
+        assert not issparse(fitted.sparsify().partial_fit(X, y).coef_)
 
 
 @pytest.mark.parametrize("kind", [HogwildClassifier, HogwildRegressor])

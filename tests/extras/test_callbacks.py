@@ -70,3 +70,18 @@ def test_optuna() -> None:
     assert (by_l2[1e-4].state.name, by_l2[1.0].state.name) == ("COMPLETE", "PRUNED")
     assert list(by_l2[1e-4].intermediate_values) == [1, 2, 3]
     assert list(by_l2[1.0].intermediate_values) == [1]
+
+
+def test_scikit_learns_progress_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("rich")
+    from sklearn.callback import ProgressBar
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MaxAbsScaler
+
+    X, y = ROWS.to_scipy(), ROWS.y
+    for options in ({"max_iter": 4, "tol": None}, {}):  # with a known number of epochs, and without
+        classifier = hogwild.HogwildClassifier(random_state=0, **options)
+        classifier.set_callbacks(ProgressBar()).fit(X, y)
+        assert "HogwildClassifier - fit" in capsys.readouterr().out
+    make_pipeline(MaxAbsScaler(), classifier.set_callbacks()).set_callbacks(ProgressBar()).fit(X, y)
+    assert "HogwildClassifier - fit" in capsys.readouterr().out
