@@ -13,7 +13,7 @@ import json
 import math
 import numbers
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, TextIO
 
 from hogwild.coordinator import Result, Run, Watcher
@@ -47,21 +47,21 @@ class Followers(Watcher):
 
     def __init__(self, all_of_them: list[Watcher]) -> None:
         self._all = all_of_them
-        self._begun: list[Callback] = []
         self.result: Result | None = None
 
     @contextmanager
     def following(self, run: Run) -> Iterator[None]:
         """Tells callbacks which run it is, and when it is over, however it ends."""
         self._run = run
-        try:
-            yield
-        except HogwildError as problem:
-            self.result = problem.result
-            raise
-        finally:
-            for one in self._begun:
-                one.end(self.result)
+        with ExitStack() as self._ends:  # all are told, even if one of them fails
+            try:
+                yield
+            except HogwildError as problem:
+                self.result = problem.result
+                raise
+
+    def _end(self, one: Callback) -> None:
+        one.end(self.result)
 
     def note(self, text: str) -> None:
         for one in self._all:
@@ -73,7 +73,7 @@ class Followers(Watcher):
                 one.run = self._run
             one.start(header)
             if isinstance(one, Callback):
-                self._begun.append(one)
+                self._ends.callback(self._end, one)
 
     def begin(self, epoch: int) -> None:
         for one in self._all:
@@ -99,26 +99,24 @@ def together(watcher: Watcher, callbacks: Iterable[Watcher]) -> Followers:
     return Followers([watcher, *given])
 
 
-def number(row: Row, metric: str) -> float | None:
-    """A number of a row of the trace; None if this epoch has none."""
-    known = [name for name, value in row.items() if _is_number(value)]
-    if metric not in row or isinstance(row[metric], str):
-        raise OptionError(f"metric: {metric!r} is not one of {', '.join(known)}")
-    return None if row[metric] is None else float(row[metric])
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
 def _numbers(row: Row) -> dict[str, float]:
     """What can be drawn over epochs."""
-    found = {name: float(value) for name, value in row.items() if _is_number(value)}
-    return {name: value for name, value in found.items() if name != "epoch"}
+    found = {name: value for name, value in row.items() if isinstance(value, numbers.Real)}
+    return {name: float(value) for name, value in found.items() if name != "epoch"}
+
+
+def _number(row: Row, metric: str) -> float | None:
+    """A number of a row of the trace; None if this epoch has none."""
+    known = _numbers(row)
+    if metric not in known and row.get(metric, "") is not None:
+        raise OptionError(f"metric: {metric!r} is not one of {', '.join(known)}")
+    return known.get(metric)
 
 
 class BestModel(Callback):
-    """Keeps the model of the epoch with the least `metric`, a name in the rows of the trace.
+    """Keeps, and with a path saves, the model of the epoch with the least `metric`.
+
+    That is a name in the rows of the trace.
 
     Attributes:
         model: the best one so far, or None.
@@ -130,14 +128,12 @@ class BestModel(Callback):
         check_files({"path": path})
 
     def start(self, header: Row) -> None:
-        """Forgets what an earlier run left."""
         self.model: Any = None
         self.row: Row | None = None
         self._least = math.inf
 
     def epoch(self, row: Row) -> None:
-        """Makes the model, if there was no better one; with a path, saves it."""
-        value = number(row, self._metric)
+        value = _number(row, self._metric)
         if value is None or value >= self._least:
             return
         self._least, self.row, self.model = value, dict(row), self.run.model()
@@ -153,14 +149,12 @@ class _Log(Callback):
         check_files({"path": path})
 
     def start(self, header: Row) -> None:
-        """Begins the file anew."""
         try:
             self._file: TextIO = open(self._path, "w", newline="")  # noqa: PTH123, SIM115
         except OSError as error:
             raise HogwildError(f"{self._path} cannot be written: {error.strerror}") from error
 
     def end(self, result: Result | None) -> None:
-        """Closes it."""
         self._file.close()
 
 
@@ -171,7 +165,6 @@ class CSVLog(_Log):
     """
 
     def start(self, header: Row) -> None:
-        """Begins the file anew."""
         super().start(header)
         self._names: dict[str, None] = {}
 
@@ -191,16 +184,13 @@ class JSONLines(_Log):
     """The record of the run as `trace=` writes it, but line by line as the run goes on."""
 
     def start(self, header: Row) -> None:
-        """The first line."""
         super().start(header)
         self._write(header)
 
     def epoch(self, row: Row) -> None:
-        """A line of its own."""
         self._write(row)
 
     def end(self, result: Result | None) -> None:
-        """The last line."""
         if result is not None:
             self._write(result.records()[-1])
         super().end(result)
@@ -216,7 +206,6 @@ class MLflow(Callback):
     """
 
     def start(self, header: Row) -> None:
-        """Logs the options, as they were chosen."""
         self._mlflow = _imported("mlflow")
         self._is_ours = self._mlflow.active_run() is None
         if self._is_ours:
@@ -224,11 +213,9 @@ class MLflow(Callback):
         self._mlflow.log_params(header["options"] | header["chosen"])
 
     def epoch(self, row: Row) -> None:
-        """Logs numbers."""
         self._mlflow.log_metrics(_numbers(row), step=row["epoch"])
 
     def end(self, result: Result | None) -> None:
-        """Logs the reason."""
         self._mlflow.set_tag("reason", "failed" if result is None else result.reason)
         if self._is_ours:
             self._mlflow.end_run("FAILED" if result is None else "FINISHED")
@@ -241,17 +228,14 @@ class TensorBoard(Callback):
         self._folder = folder
 
     def start(self, header: Row) -> None:
-        """Opens a file of events."""
         self._writer = _imported("tensorboard.summary").Writer(str(self._folder))
 
     def epoch(self, row: Row) -> None:
-        """Adds a point to each curve."""
         for name, value in _numbers(row).items():
             self._writer.add_scalar(name, value, row["epoch"])
         self._writer.flush()
 
     def end(self, result: Result | None) -> None:
-        """Closes it."""
         self._writer.close()
 
 
@@ -262,8 +246,7 @@ class OptunaPruning(Callback):
         self._trial, self._metric = trial, metric
 
     def epoch(self, row: Row) -> None:
-        """Reports, and asks whether to go on."""
-        value = number(row, self._metric)
+        value = _number(row, self._metric)
         if value is None:
             return
         self._trial.report(value, row["epoch"])

@@ -77,8 +77,9 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         classes_: the labels, in order.
         n_features_in_, feature_names_in_: the features that were learned from.
         n_iter_: epochs done.
-        history_: a dict for every epoch, with the objective. For the solver sgd, that takes a pass
-            over the rows, about half as long as the epoch; for others, one pass at most in all.
+        history_: a dict for every epoch, with the objective. `evaluation` says how long finding it
+            took: with the solver sgd about half as long as the epoch (`epoch_seconds`); others need
+            it anyway, but for the first one or two epochs.
         model_: the `hogwild.LinearModel`.
     """
 

@@ -100,9 +100,8 @@ def seed_from(random_state: Any) -> int:
 def warn_of_limit(result: Result, name: str, tol: float | None, level: int) -> None:
     """Says that a limit of epochs ended the training; with `tol` None, that was asked for."""
     if result.reason == "epochs" and tol:
-        count = len(result.trace)
-        text = f"{name}: training ended after {count} epochs, the limit, before it converged. "
-        text += f"Give a larger {name} or tol, or tol=None to train for exactly {count} epochs"
+        text = f"{name}: the limit of {len(result.trace)} ended the training before it converged. "
+        text += f"Give a larger {name} or tol, or tol=None for exactly so many epochs"
         warnings.warn(text, ConvergenceWarning, stacklevel=level)
 
 
