@@ -26,7 +26,7 @@ from hogwild.learn.class_passes import ClassPasses
 from hogwild.learn.duals import DUALS
 from hogwild.learn.heads import heads_of
 from hogwild.learn.linear import LinearProblem
-from hogwild.learn.losses import CLASSES, LOSSES, SIGNS
+from hogwild.learn.losses import CLASSES, LOSSES, SIGNS, loss_named
 from hogwild.learn.needs import ON_COLUMNS
 from hogwild.learn.passes import Doubles
 from hogwild.learn.proof import gap_of
@@ -104,7 +104,7 @@ def certify(
         HogwildError: the file holds no model, or the model is not linear, or has no label for each
             of its scores.
     """
-    given, asked = given_model(model), {"loss": loss, "l2": l2, "l1": l1}
+    given, asked = given_model(model), {"loss": loss_named(loss), "l2": l2, "l1": l1}
     rows = _loaded(rows, given.index_base)
     if isinstance(given, GivenHeads):
         return _of_heads(given, rows, asked)

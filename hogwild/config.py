@@ -25,7 +25,7 @@ from hogwild.learn.choosing import (
     SOLVERS,
     by_options,
 )
-from hogwild.learn.losses import FACTOR_LOSSES, LOSSES, Parameter, names_for
+from hogwild.learn.losses import FACTOR_LOSSES, LOSSES, Parameter, loss_named, names_for
 from hogwild.learn.needs import unmet
 from hogwild.learn.schedules import EPOCH_SCHEDULES, SCHEDULES
 from hogwild.loops.strategies import AUTO, STRATEGIES
@@ -282,6 +282,7 @@ class Config:
     seed: int = option(0, "seed of all random choices", least=0, most=2**63 - 1)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "loss", loss_named(self.loss))
         self.choice  # noqa: B018  before what is left open is filled in
         self.leaves_schedule  # noqa: B018
         defaults = DEFAULTS_L1 if self.zeroes else DEFAULTS.get(self.family, {})

@@ -11,10 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from hogwild.config import DEFAULTS
 from hogwild.coordinator import Result
 from hogwild.errors import OptionError
+from hogwild.learn.losses import loss_named
 from hogwild.machine import usable_cores
-
-# scikit-learn's names of some losses
-ALIASES = {"log_loss": "logistic", "squared_error": "squared", "absolute_error": "absolute"}
 
 # The parameters of linear models that set an option of another name
 NAMES = {
@@ -32,7 +30,7 @@ SAME = ("solver", "schedule", "eta0", "average", "strategy", "backend")
 
 def loss_of(estimator: Any) -> str:
     """hogwild's name of the loss."""
-    return str(ALIASES.get(estimator.loss, estimator.loss))
+    return str(loss_named(estimator.loss))
 
 
 def linear_options(estimator: Any) -> dict[str, Any]:

@@ -323,6 +323,15 @@ def adder(loss: str, weighted: bool) -> Callable[..., Any]:
     return add_one
 
 
+# scikit-learn's names of some losses
+ALIASES = {"log_loss": "logistic", "squared_error": "squared", "absolute_error": "absolute"}
+
+
+def loss_named(name: Any) -> Any:
+    """The name of a loss in `LOSSES`, where scikit-learn has another one for it."""
+    return ALIASES.get(name, name) if isinstance(name, str) else name
+
+
 def names_for(kind: str) -> list[str]:
     """The losses for a kind of targets."""
     return [name for name, loss in LOSSES.items() if kind in loss.kinds]
