@@ -18,6 +18,7 @@ from hogwild.learn.losses import FACTOR_LOSSES
 from hogwild.learn.metrics import auc, log_loss
 from hogwild.models import exports, ranking
 from hogwild.models.fold_in import fold_in
+from hogwild.notebook import model_html
 from hogwild.paths import PathLike
 
 Floats = npt.NDArray[np.float32]
@@ -70,6 +71,9 @@ class FactorModel:
     def __repr__(self) -> str:
         users, items = len(self.user_ids), len(self.item_ids)
         return f"<FactorModel {self.loss}, rank {self.rank}, {users:,} users, {items:,} items>"
+
+    def _repr_html_(self) -> str:
+        return model_html(self)
 
     def __reduce__(self) -> Any:
         """Pickled without its caches."""

@@ -18,6 +18,7 @@ from hogwild.learn.penalties import Penalty
 from hogwild.learn.sets import Set, row_weights
 from hogwild.learn.targets import Target, TwoClasses, target_from
 from hogwild.models import exports
+from hogwild.notebook import model_html
 from hogwild.paths import PathLike
 
 Listed = dict[Any, list[tuple[str | int, float]]]  # features and numbers, by class
@@ -101,6 +102,9 @@ class LinearModel:
     def __repr__(self) -> str:
         labels = f", labels {self.labels}" if self.labels else ""
         return f"<LinearModel {self.loss}, {len(self.weights):,} columns{labels}>"
+
+    def _repr_html_(self) -> str:
+        return model_html(self)
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
         """The score of each row: positive for the second label. X as for `hogwild.Rows`."""
