@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hogwild import status
 from hogwild.errors import DivergenceError, HogwildError, HogwildWarning, WorkerError
 from hogwild.interrupt import Interrupt, nothing
 from hogwild.kernels.checks import first_bad_value
@@ -20,6 +21,7 @@ from hogwild.loops.shared import FEWEST
 from hogwild.loops.strategies import ALL_STRATEGIES, Workers
 from hogwild.loops.worker import Learned
 from hogwild.machine import Usage, available_memory, usable_cores
+from hogwild.notebook import result_html
 from hogwild.parallel import pool, processes
 from hogwild.parallel.memory import Arrays, Wanted, private_arrays, size_of
 from hogwild.parallel.team import Control, Threads, Tick
@@ -51,7 +53,7 @@ class State:
     eta0: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """The result of a run.
 
@@ -76,6 +78,16 @@ class Result:
     notes: list[str]
     state: State | None
     used: Row
+
+    def __repr__(self) -> str:
+        last = self.trace[-1] if self.trace else {}
+        known = [name for name in ("objective", "gap") if last.get(name) is not None]
+        numbers = "".join(f", {name} {last[name]:.6g}" for name in known)
+        count = f"{len(self.trace)} {'epoch' if len(self.trace) == 1 else 'epochs'}"
+        return f"<{type(self).__name__} {self.reason}, {count}{numbers}, {self.model}>"
+
+    def _repr_html_(self) -> str:
+        return result_html(self)
 
     def records(self) -> list[Row]:
         """The record of the run: the header, a row for every epoch, and the end."""
@@ -105,6 +117,9 @@ class Watcher:
     def search(self, row: Row) -> None:
         """Called with what a search compares, each row of its table, and what it picked."""
 
+    def end(self, result: Result) -> None:
+        """All is done, and written."""
+
 
 class Quiet(Watcher):
     """Prints no notes: the result has them."""
@@ -131,6 +146,7 @@ class Run:
         self.workers = self._choice.workers
         problem.threads = min(self.workers, usable_cores())
         self.watcher = watcher
+        self.asked: Row = {}  # for the record: what may be asked for once more
         self.trace: list[Row] = []
         self.header: Row = {}
         self._notes: list[str] = []
@@ -147,6 +163,7 @@ class Run:
         self._spent: dict[str, float] = {}  # where the time of an epoch went, of a worker
         self._to_choose: tuple[Any, bool] | None = None
         self._told_slow = False
+        self._now_doing = status.Doing("")  # the epoch
         self._alone = False  # whether it was said that one worker learned alone
         self._whole = False  # whether the shared weights are such as may be kept
         self._start = start
@@ -160,12 +177,14 @@ class Run:
         """Does what comes before there are workers. Ctrl-C ends it at once."""
         own = self._kind.own_memory(self.problem, self.workers)
         self.problem.check_memory(size_of(self._wanted()), own, available_memory())
-        self.problem.prepare()
-        ready(*self._kind.kernels(self.problem))
+        with status.doing("preparing"):
+            self.problem.prepare()
+            ready(*self._kind.kernels(self.problem))
         self._clock.start()
         started = self._start.eta0 if self._start else None
         known = self.config.eta0 or (None if self.problem.proves else started)
-        self._eta0 = known or self.problem.find_rate()
+        with status.doing("preparing" if self.problem.proves else "searching for a learning rate"):
+            self._eta0 = known or self.problem.find_rate()
         self._rate_seconds = self._clock.seconds
 
     def run(self) -> Result:
@@ -279,6 +298,7 @@ class Run:
         }
         chosen |= self.problem.chosen() | {"proves": self.problem.proves}
         self.header = trace_header(self.config.as_dict(), chosen, self.problem.describe())
+        self.header["asked"] = self.asked
         self.header["shown"] = [shown._asdict() for shown in self.problem.shown]
         self.header["summary"] = self.problem.summary()
         self.header["throughput"] = f"{self.problem.work_name}_per_second"
@@ -325,9 +345,13 @@ class Run:
             before = self._done, self._clock.seconds
             self.watcher.begin(self._epoch)
             rate = eta0 * self.problem.factor(self._epoch)
-            online = self._learn(rate)
-            row = self._row(rate, online, before)
-            reason = self._track(row, self._limits())
+            limit = f" of at most {self.config.epochs}" if self.config.epochs else ""
+            with status.doing(
+                f"epoch {self._epoch}{limit}", forks=True, brief=True
+            ) as self._now_doing:
+                online = self._learn(rate)
+                row = self._row(rate, online, before)
+                reason = self._track(row, self._limits())
             self.trace.append(row)
             self.watcher.epoch(row)
             if self._asked and not reason:
@@ -452,11 +476,20 @@ class Run:
 
     def _tick(self) -> None:
         steps = self._done + self._control.steps() - self._first_step
-        share = steps / self.problem.units - len(self.trace)
+        done = steps / self.problem.units
+        share = done - len(self.trace)
+        self._now_doing.at(share, self._left(done))
         self.watcher.tick(self._epoch, share, self._clock.seconds)
         limit = self.config.time_limit
         if self._asked or (limit is not None and self._clock.seconds > limit):
             self._control.stop()
+
+    def _left(self, done: float) -> str:
+        """How much longer training takes, after so many epochs."""
+        spent, epochs, limit = self._clock.seconds, self.config.epochs, self.config.time_limit
+        left = [limit - spent] if limit is not None else []
+        left += [spent / done * (epochs - done)] if epochs is not None and done > 0 else []
+        return f"at most {status.seconds_left(max(0.0, min(left)))}" if left else ""
 
     # Convergence
 
@@ -592,6 +625,7 @@ class Run:
     def _evaluate(self, prove: bool = True) -> Row:
         """The objective and the errors, by all workers, with the training clock standing still."""
         began = time.monotonic()
+        self._now_doing.at(None, "measuring")
         self._choose()
         sums = self._prove() if prove else {}
         for data in [name for name in self.problem.sets() if name not in sums]:
@@ -674,7 +708,8 @@ class Run:
         last = self._kept_row if best else self.trace[-1] if self.trace else {}
         state = self._state()
         same = state.weights if state is not None and learned is not self._kept else None
-        model = self.problem.model(learned, self._about(reason, last), same)
+        with status.doing("making the model"):
+            model = self.problem.model(learned, self._about(reason, last), same)
         used = self._usage.so_far()
         return Result(model, reason, self.trace, self.header, self._notes, state, used)
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hogwild import grids
+from hogwild import grids, status
 from hogwild.config import VOTE, Config
 from hogwild.coordinator import Quiet, Result, Run, State, Watcher
 from hogwild.data.folds import folds as folds_of
@@ -38,16 +38,26 @@ from hogwild.learn.targets import Target, target_for
 from hogwild.loops.strategies import AUTO
 from hogwild.machine import usable_cores
 from hogwild.paths import PathLike, check_files, check_space
+from hogwild.status import Doing
 from hogwild.threads import side_by_side
 from hogwild.trace import Row
-from hogwild.training import check_judge, row_sets, run_and_write, write, written_after
+from hogwild.training import (
+    asked_for,
+    check_judge,
+    row_sets,
+    run_and_write,
+    watched,
+    with_task,
+    write,
+    written_after,
+)
 
 SHARE = 0.1  # of the rows, held out where nothing else is to judge
 LOSS = "loss"
 OF_THE_RUN = ("mean", "taken")  # of a state: a mean that is over one training, and no other
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SearchResult(Result):
     """The result of a search: that of the final training, and the table.
 
@@ -79,6 +89,7 @@ def search(
     model: PathLike | None = None,
     trace: PathLike | None = None,
     watcher: Watcher | None = None,
+    verbose: int = 0,
     labels: Labels | None = None,
     sample_weight: Any = None,
     index_base: str | int = "auto",
@@ -96,8 +107,8 @@ def search(
         metric: what to compare by: loss, error, log_loss or auc; for a regression loss, rmse, mae,
             r2 or deviance.
         validate: rows (or their file) to compare on.
-        test, model, trace, watcher, labels, sample_weight, index_base: as for `hogwild.train`. The
-            record of the run has the rows of the table, too.
+        test, model, trace, watcher, verbose, labels, sample_weight, index_base: as for
+            `hogwild.train`. The record of the run has the rows of the table, too.
         **options: the fields of `hogwild.Config`. Those that are numbers of the model (l2, l1,
             eta0, ...) may be lists, or text such as 1e-6:1e-2:9 (first, last, number of values).
             Limits such as `epochs` and `time_limit` hold for each training.
@@ -111,17 +122,27 @@ def search(
         DataError: data that cannot be learned from, or split.
         DivergenceError: the weights overflowed with all values.
     """
+    options = with_task(options, data)
     plan = plan_of(options, folds, validate is not None)
     check_files({"model": model, "trace": trace}, data, test, validate, sample_weight)
-    rows, tests, judges = row_sets(data, test, validate, index_base, sample_weight)
-    found = _Search(rows, judges, labels, folds, metric, plan, watcher or Watcher())
-    if model is not None:
-        check_space(model, found.problem_of(rows, plan.configs[0]).model_bytes)
-    with found.interrupt:
-        result = found.result(tests, model, trace)
-    if found.interrupt.happened and result.reason != "interrupted":
-        raise KeyboardInterrupt("the search was done, and all that was asked for is written")
-    return result
+    with watched(watcher, verbose) as follower:
+        rows, tests, judges = row_sets(data, test, validate, index_base, sample_weight)
+        found = _Search(rows, judges, labels, folds, metric, plan, follower)
+        found.asked = asked_for(
+            options | {"folds": folds, "metric": metric, "index_base": index_base},
+            data=data,
+            test=test,
+            validate=validate,
+            sample_weight=sample_weight,
+        )
+        if model is not None:
+            check_space(model, found.problem_of(rows, plan.configs[0]).model_bytes)
+        with found.interrupt:
+            result = found.result(tests, model, trace)
+        if found.interrupt.happened and result.reason != "interrupted":
+            raise KeyboardInterrupt("the search was done, and all that was asked for is written")
+        follower.end(result)
+        return result
 
 
 class Plan(NamedTuple):
@@ -219,6 +240,7 @@ class _Search:
         self._metrics = [LOSS, *(name for name in self._target.metrics if name not in TABLES)]
         if metric not in self._metrics:
             raise OptionError(f"metric: {metric!r} is not one of {', '.join(self._metrics)}")
+        self.asked: Row = {}
         self._notes: list[str] = []
         self._folds = folds
         self._splits = self._made_splits(plan.configs[0])
@@ -226,6 +248,7 @@ class _Search:
         self._judged: dict[tuple[int, int], Judged] = {}  # by combination and split
         self._table: list[Row] = []
         self._best: Kept | None = None  # by its own rows
+        self._comparing = Doing("")
         self._begun: Kept | None = None  # the first one that was broken off
         self._divergence: DivergenceError | None = None
         self.interrupt = Interrupt()
@@ -249,11 +272,13 @@ class _Search:
             self._watcher.note(text)
         try:
             self._watcher.search(self._about())
-            self._compare()
+            with status.doing("comparing", over=True, forks=True) as self._comparing:
+                self._compare()
             picked = self._picked()
             final, best = self._final(picked), self._plan.combinations[picked]
             problem = self.problem_of(self._rows, final, tests, self._given_judges)
             run = Run(problem, self._watcher, None, self.interrupt)
+            run.asked = self.asked
             run.prepare()
             return run_and_write(run, model, trace, partial(self._searched, best=best))
         except (KeyboardInterrupt, WorkerError) as ending:
@@ -380,6 +405,8 @@ class _Search:
     def _add(self, number: int, split: int, judged: Judged) -> None:
         with self._lock:
             self._judged[number, split] = judged
+            done, total = len(self._judged), len(self._plan.configs) * len(self._splits)
+            self._comparing.counted(done, total, f"{done} of {total} trainings")
             while len(self._table) < len(self._plan.configs):
                 keys = [(len(self._table), which) for which in range(len(self._splits))]
                 if not all(key in self._judged for key in keys):

@@ -3,10 +3,14 @@
 import os
 import secrets
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
+from hogwild import status
 from hogwild import trace as records
 from hogwild.callbacks import together
 from hogwild.config import TASKS, Config
@@ -15,11 +19,14 @@ from hogwild.data.files import load, load_weights
 from hogwild.data.ratings import Ratings
 from hogwild.data.ratings_files import load_ratings, named_as_ratings
 from hogwild.data.rows import Labels, Rows, check_same_base
+from hogwild.display import Lines
 from hogwild.errors import DataError, HogwildError, OptionError, WorkerError
 from hogwild.learn.problem import Problem
 from hogwild.learn.registry import PROBLEMS
+from hogwild.live import live
 from hogwild.models.factors import FactorModel
 from hogwild.paths import PathLike, check_files, check_space
+from hogwild.trace import Row
 
 R = TypeVar("R", bound=Result)
 D = TypeVar("D", Rows, Ratings)
@@ -34,6 +41,7 @@ def train(
     trace: PathLike | None = None,
     watcher: Watcher | None = None,
     callbacks: Iterable[Watcher] = (),
+    verbose: int = 0,
     start: State | FactorModel | None = None,
     labels: Labels | None = None,
     sample_weight: Any = None,
@@ -55,6 +63,7 @@ def train(
         watcher: its methods are called as the run goes on.
         callbacks: more of them; a `hogwild.Callback` can also look at the model, and stop the run.
             `hogwild.callbacks` has some: best model, CSV, JSON lines, MLflow, TensorBoard, Optuna.
+        verbose: 1 prints what the command line prints, 2 also why things were chosen.
         start: the `state` of an earlier result to continue, or a factor model, to which new users
             and items are added.
         labels: the negative and the positive label, if the data has only one of them.
@@ -75,56 +84,95 @@ def train(
         DivergenceError: the objective gets worse, or the weights overflow, however small the rate.
         WorkerError: a worker ended; its `result` has the model of the last finished epoch.
     """
-    if isinstance(data, Ratings) or (
-        isinstance(data, str | os.PathLike) and named_as_ratings(data)
-    ):
-        options = {"task": "mf"} | options
+    options = with_task(options, data)
     if start is not None and not isinstance(start, State | FactorModel):
         raise OptionError(
             "start: it needs the state of a result (result.state) or a model of factors, not "
             f"{type(start).__name__}"
         )
     config = Config.of(options)
-    followers = together(watcher or Watcher(), callbacks)
     check_files({"model": model, "trace": trace}, data, test, validate, sample_weight)
-    more: dict[str, Any] = {}
-    trained: Any
-    tests: Any
-    if config.family == "factors":
-        _refuse({"labels": labels, "sample_weight": sample_weight is not None}, config.task)
-        if validate is not None:
-            raise OptionError(
-                "validate: not available for the task mf; give early_stopping, a share of the "
-                "ratings to hold out"
-            )
-        trained = load_data(data, config.task, index_base, columns, duplicates)
-        tests = None if test is None else _not_empty(_loaded_ratings(test, columns, duplicates))
-    else:
-        _refuse({"columns": columns, "duplicates": duplicates != "keep"}, config.task)
-        if validate is not None:
-            check_judge(config)
-        elif config.proves and config.early_stopping is None and config.patience != Config.patience:
-            raise OptionError(
-                f"patience: the solver {config.solver} stops by what it proves; leave it out, or "
-                "give rows to judge by: validate or early_stopping"
-            )
-        trained, tests, judges = row_sets(data, test, validate, index_base, sample_weight)
-        state = start.weights if isinstance(start, State) else None
-        more = {"labels": labels, "validate": judges, "start": state}
-    problem: Problem = PROBLEMS[config.family](trained, tests, config, **more)
-    if model is not None:
-        check_space(model, problem.model_bytes)
-    if isinstance(start, FactorModel):
-        start = State(start, 0, 0, config.eta0 or problem.find_rate())
-    run = Run(problem, followers, start)
-    with followers.following(run):
-        run.prepare()
-        with run.interrupt:
-            result = run_and_write(run, model, trace, lambda result: result)
-            followers.result = result
-    if run.interrupt.happened and result.reason != "interrupted":
-        raise KeyboardInterrupt("training was done, and all that was asked for is written")
-    return result
+    asked = asked_for(
+        options | {"index_base": index_base, "columns": columns, "duplicates": duplicates},
+        data=data,
+        test=test,
+        validate=validate,
+        sample_weight=sample_weight,
+    )
+    with watched(watcher, verbose) as follower:
+        followers = together(follower, callbacks)
+        more: dict[str, Any] = {}
+        trained: Any
+        tests: Any
+        if config.family == "factors":
+            _refuse({"labels": labels, "sample_weight": sample_weight is not None}, config.task)
+            if validate is not None:
+                raise OptionError(
+                    "validate: not available for the task mf; give early_stopping, a share of the "
+                    "ratings to hold out"
+                )
+            trained = load_data(data, config.task, index_base, columns, duplicates)
+            tests = None if test is None else _not_empty(_loaded_ratings(test, columns, duplicates))
+        else:
+            _refuse({"columns": columns, "duplicates": duplicates != "keep"}, config.task)
+            if validate is not None:
+                check_judge(config)
+            elif (
+                config.proves
+                and config.early_stopping is None
+                and config.patience != Config.patience
+            ):
+                raise OptionError(
+                    f"patience: the solver {config.solver} stops by what it proves; leave it out, "
+                    "or give rows to judge by: validate or early_stopping"
+                )
+            trained, tests, judges = row_sets(data, test, validate, index_base, sample_weight)
+            state = start.weights if isinstance(start, State) else None
+            more = {"labels": labels, "validate": judges, "start": state}
+        with status.doing("preparing"):
+            problem: Problem = PROBLEMS[config.family](trained, tests, config, **more)
+        if model is not None:
+            check_space(model, problem.model_bytes)
+        if isinstance(start, FactorModel):
+            start = State(start, 0, 0, config.eta0 or problem.find_rate())
+        run = Run(problem, followers, start)
+        run.asked = asked
+        with followers.following(run):
+            run.prepare()
+            with run.interrupt:
+                result = run_and_write(run, model, trace, lambda result: result)
+                followers.result = result
+        if run.interrupt.happened and result.reason != "interrupted":
+            raise KeyboardInterrupt("training was done, and all that was asked for is written")
+        follower.end(result)
+        return result
+
+
+def with_task(options: dict[str, Any], data: Any) -> dict[str, Any]:
+    """The options, with the task where they leave it open: that of ratings is mf."""
+    named = isinstance(data, str | os.PathLike) and named_as_ratings(data)
+    task = "mf" if named or isinstance(data, Ratings) else Config.task
+    return {"task": task} | options
+
+
+@contextmanager
+def watched(watcher: Watcher | None, verbose: int) -> Iterator[Watcher]:
+    """The watcher that was given, or one that prints what `verbose` asks for."""
+    if verbose and watcher is not None:
+        raise OptionError("verbose: not together with a watcher; leave one of them out")
+    with live(bool(verbose)):
+        yield Lines(why=verbose > 1) if verbose else watcher or Watcher()
+
+
+def asked_for(options: dict[str, Any], **files: Any) -> Row:
+    """What was asked for, as far as a file can hold it: so it can be asked for once more."""
+    asked = {name: str(file) for name, file in files.items() if isinstance(file, str | os.PathLike)}
+    for name, value in options.items():
+        if isinstance(value, dict):
+            asked[name] = ",".join(f"{key}:{number}" for key, number in value.items())
+        elif value is not None:
+            asked[name] = np.asarray(value).tolist()
+    return asked
 
 
 def run_and_write(
@@ -255,7 +303,8 @@ def _checked(data: Any, kind: type[D]) -> D:
 def write(result: Result, model: PathLike | None, trace: PathLike | None) -> None:
     """Writes what was asked for."""
     if model is not None:
-        _save_or_rescue(result, model)
+        with status.doing(f"saving {model}"):
+            _save_or_rescue(result, model)
     if trace is not None:
         try:
             records.write(trace, result.records())

@@ -19,6 +19,7 @@ FILES = {
 LATE = {
     ("hogwild.cli", "hogwild"): "`hogwild --help` waits for no option; only an error names them",
     ("hogwild.cli.inspect", "hogwild"): "rows and ratings need different modules",
+    ("hogwild.live", "rich"): "may not be installed, and is for terminals alone",
     ("hogwild.kernels.compile", "numba"): "numba may move its private names; training goes on",
     ("", "scipy"): "slow to import, and most runs do without it",
 }

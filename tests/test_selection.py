@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -305,7 +306,7 @@ def test_ctrl_c_saves_the_best_so_far(folds_given: Any, tmp_path: Path, start: A
     out, err = running.communicate(timeout=60)
     assert running.returncode == 130
     assert "interrupted; the model so far is in" in err
-    assert "stopped: interrupted" in out
+    assert re.search(r"^interrupted after \d+ epochs", out, re.M)
     assert len(hogwild.load_model(tmp_path / "m.hog").weights) == 3_000
 
 

@@ -3,22 +3,26 @@
 0 done, 1 failed, 2 wrong usage, 130 after Ctrl-C, SIGTERM or SIGHUP.
 """
 
-import argparse
 import dataclasses
 import importlib
 import os
 import re
 import sys
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from hogwild import status
+from hogwild.cli.parser import Parser, did_you_mean
 from hogwild.cli.streams import complain, silence
 from hogwild.errors import HogwildError, HogwildWarning, OptionError
 from hogwild.interrupt import Interrupt, heed_endings, ignore_endings
+from hogwild.live import live
 from hogwild.version import VERSION
 
-# Of each, the module adds its options to a parser with `add_options`, and does it with `run`
+# Of each, the module adds its options to a parser with `add_options`, does it with `run`, and has
+# two EXAMPLES
 COMMANDS = {
     "train": "train a model on a file",
     "predict": "predict with a model",
@@ -31,6 +35,7 @@ COMMANDS = {
     "plot": "draw the learning curves of runs",
     "scaling": "measure how training scales with workers, and what limits it",
     "doctor": "show cores, load, memory, versions and kernel cache",
+    "completion": "print a script that completes commands and options in bash or zsh",
 }
 
 
@@ -58,12 +63,24 @@ def _run(arguments: list[str]) -> int:
     if sys.stdout is None:  # closed by whoever started us
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
     try:
-        with Interrupt() as interrupt:  # an exception while modules are imported may be lost there
-            parsed = _parser(arguments).parse_args(arguments)
-        interrupt.check()
-        code = int(parsed.run(parsed) or 0)
-        sys.stdout.flush()
-        return code
+        with live("--quiet" not in arguments):
+            with Interrupt() as interrupt:  # an exception while modules are imported may be lost
+                parser = parser_of(arguments)
+            interrupt.check()
+            if not arguments:
+                parser.print_help(sys.stderr)
+                return 2
+            parsed = parser.parse_args(arguments)
+            if getattr(parsed, "config", None):
+                from hogwild.cli.config_file import with_config
+
+                place = arguments.index(parsed.parser.prog.split()[-1]) + 1
+                more = with_config(arguments[place:], parsed)
+                parsed = parser.parse_args([*arguments[:place], *more])
+            with status.doing(parsed.doing, forks=True) if parsed.doing else nullcontext():
+                code = int(parsed.run(parsed) or 0)
+            sys.stdout.flush()
+            return code
     except SystemExit as leaving:  # argparse has said what it has to say
         return leaving.code if isinstance(leaving.code, int) else 1
     except OptionError as problem:
@@ -83,20 +100,26 @@ def _run(arguments: list[str]) -> int:
         return 1
 
 
-def _parser(arguments: list[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser_of(arguments: list[str]) -> Parser:
+    """What parses these words: the options of other commands need not be known."""
+    parser = Parser(
         prog="hogwild",
         description="Train sparse linear models and factorizations, fast, on one machine.",
     )
     parser.add_argument("--version", action="version", version=f"hogwild {VERSION}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    named = next((word for word in arguments if word in COMMANDS), None)
+    named = next((word for word in arguments if not word.startswith("-")), None)
+    if named is not None and named not in COMMANDS:
+        near = did_you_mean(named, COMMANDS)
+        parser.error(f"there is no command {named!r}{near or ': choose ' + ', '.join(COMMANDS)}")
     for name, summary in COMMANDS.items():
-        command = commands.add_parser(name, help=summary, description=f"hogwild {name}: {summary}.")
-        if name == named:  # the others' modules need not be imported
-            module = importlib.import_module(f"hogwild.cli.{name}")
-            module.add_options(command)
-            command.set_defaults(run=module.run)
+        # Of most, the name is enough, and the modules need not be imported
+        command = commands.add_parser(name, help=summary, description=f"{summary.capitalize()}.")
+        if named in (name, "completion"):
+            with status.doing("starting"):
+                module = importlib.import_module(f"hogwild.cli.{name}")
+            command.fill(module, arguments)
+    parser.set_defaults(parsers=commands.choices)
     return parser
 
 

@@ -9,6 +9,8 @@ from typing import Any
 from hogwild import plots
 from hogwild.certificate import Certificate, certify
 from hogwild.cli.options import add_columns, add_model, base_of, plain, refuse
+from hogwild.cli.parser import group
+from hogwild.cli.streams import show
 from hogwild.data.files import load
 from hogwild.data.ratings_files import load_ratings
 from hogwild.errors import OptionError
@@ -44,12 +46,17 @@ MISSING = {
 OBJECTIVE = "loss", "l2", "l1"  # what a certificate may need to be told
 MOST = 10  # classes whose errors or weights are printed
 
+EXAMPLES = ("m.hog test.svm", "m.hog train.svm --certify")
+DOING = "evaluating"
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_model(parser)
     add("data", metavar="DATA", help="labelled rows, or ratings")
+    add = group(parser, "data").add_argument
     add("--sample-weight", metavar="FILE", help="weights of the rows of DATA: a number a line")
+    add = group(parser, "output").add_argument
     add(
         "--certify",
         action="store_true",
@@ -96,7 +103,7 @@ def run(parsed: argparse.Namespace) -> int:
             title = f"{parsed.model} on {parsed.data}"
             plots.write(parsed.plot, title, plots.class_curves(model, rows))
     if parsed.json:
-        print(json.dumps(found))
+        show(json.dumps(found))
     elif model.kind == FactorModel.kind:
         _show_ratings(found, model)
     else:
@@ -112,44 +119,44 @@ def _certify(parsed: argparse.Namespace) -> int:
     found = certify(model, rows, **{name: getattr(parsed, name) for name in OBJECTIVE})
     if parsed.json:
         known = {"rows": len(rows)} | asdict(found)
-        print(json.dumps(known | {"gap": found.gap if math.isfinite(found.gap) else None}))
+        show(json.dumps(known | {"gap": found.gap if math.isfinite(found.gap) else None}))
     else:
         _show_certificate(found, len(rows))
     return 0
 
 
 def _show_certificate(found: Certificate, rows: int) -> None:
-    print(f"rows             {rows:,}")
+    show(f"rows             {rows:,}")
     what = f"{found.loss} loss, {Penalty(found.l2, found.l1)}"
-    print(f"objective        {found.objective:.9g}   ({what})")
-    print(f"lower bound      {found.bound:.9g}   ({found.how})")
+    show(f"objective        {found.objective:.9g}   ({what})")
+    show(f"lower bound      {found.bound:.9g}   ({found.how})")
     if math.isfinite(found.gap):
-        print(f"{nearness(found.gap)} the optimum, proved")
+        show(f"{nearness(found.gap)} the optimum, proved")
     else:
-        print("nothing is proved: the lower bound is not above 0")
+        show("nothing is proved: the lower bound is not above 0")
 
 
 def _show_ratings(found: dict[str, Any], model: FactorModel) -> None:
-    print(f"ratings    {found['ratings']:,}")
-    print(f"objective  {found['objective']:.6f}   ({model.loss} loss, with its penalty)")
+    show(f"ratings    {found['ratings']:,}")
+    show(f"objective  {found['objective']:.6f}   ({model.loss} loss, with its penalty)")
     for name in ("rmse", "mae", "log_loss", "auc"):
         if name in found:
-            print(f"{TITLES[name]:<10} {_value(found, name)}")
-    print(f"unknown    {found['unknown']:,}   (ratings of a user or an item not in the training)")
+            show(f"{TITLES[name]:<10} {_value(found, name)}")
+    show(f"unknown    {found['unknown']:,}   (ratings of a user or an item not in the training)")
 
 
 def _show(found: dict[str, Any], model: LinearModel) -> None:
     """A line for each number; lists and tables after them."""
-    print(f"rows             {found['rows']:,}")
+    show(f"rows             {found['rows']:,}")
     names = [plain(label) for label in model.labels]
     weights = model.class_weights or []
     notes = ", class weights" if weights else ""
     notes += ", of the members' mean" if model.kind == "votes" else ""
     what = f"{model.loss} loss, {model.penalty}{notes}"
-    print(f"objective        {found['objective']:.6f}   ({what})")
+    show(f"objective        {found['objective']:.6f}   ({what})")
     for name in model.target.metrics:
         if isinstance(found[name], float) or (found[name] is None and name in MISSING):
-            print(f"{TITLES.get(name, name.replace('_', ' ')):<16} {_value(found, name)}")
+            show(f"{TITLES.get(name, name.replace('_', ' ')):<16} {_value(found, name)}")
     if weights:
         _show_some("class weights", [f"{n} {w:.4g}" for n, w in zip(names, weights, strict=True)])
     if "class_errors" in found:
@@ -170,22 +177,22 @@ def _value(found: dict[str, Any], name: str) -> str:
 
 def _show_some(title: str, listed: list[str]) -> None:
     more = f", and {len(listed) - MOST:,} more classes" if len(listed) > MOST else ""
-    print(f"{title:<17}{', '.join(listed[:MOST])}{more}")
+    show(f"{title:<17}{', '.join(listed[:MOST])}{more}")
 
 
 def _show_confusion(confusion: dict[str, Any], names: list[str]) -> None:
     """The table of true and predicted classes; of many classes the largest confusions."""
     if "largest" in confusion:
-        print("\nlargest confusions")
+        show("\nlargest confusions")
         for true, predicted, count in confusion["largest"]:
-            print(f"{count:>10,.0f}   {names[true]} predicted as {names[predicted]}")
+            show(f"{count:>10,.0f}   {names[true]} predicted as {names[predicted]}")
         return
     table = confusion.get("table") or [
         [confusion["true_negative"], confusion["false_positive"]],
         [confusion["false_negative"], confusion["true_positive"]],
     ]
-    print("\nconfusion: a line for each true class, a column for each predicted one")
+    show("\nconfusion: a line for each true class, a column for each predicted one")
     width = max(10, *map(len, names)) + 1
-    print(" " * width + "".join(f"{name:>{width}}" for name in names))
+    show(" " * width + "".join(f"{name:>{width}}" for name in names))
     for name, counts in zip(names, table, strict=True):
-        print(f"{name:>{width}}" + "".join(f"{count:>{width},.0f}" for count in counts))
+        show(f"{name:>{width}}" + "".join(f"{count:>{width},.0f}" for count in counts))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hogwild.cli.streams import show
 from hogwild.data.files import save
 from hogwild.data.ratings_files import format_to_write, save_ratings
 from hogwild.data.synthetic import rcv1, rcv1_classes, rcv1_numbers
@@ -18,6 +19,9 @@ from hogwild.models.linear import LinearModel
 from hogwild.paths import check_files
 
 TEST_SHARE = 0.1
+
+EXAMPLES = ("rcv1 train.svm --rows 100000", "ratings ratings.csv --test test.csv")
+DOING = "generating"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -90,7 +94,7 @@ def _write_rcv1(parsed: argparse.Namespace) -> None:
     save(rows, parsed.output, index_base=1)  # as other programs expect of svmlight files
     if parsed.weights is not None:
         model.save(parsed.weights)
-    print(
+    show(
         f"{parsed.output}: {len(rows):,} rows, {rows.columns:,} columns, "
         f"{rows.nonzeros:,} non-zeros"
     )
@@ -118,4 +122,4 @@ def _write_ratings(parsed: argparse.Namespace) -> None:
     for path, part in zip(files, parts, strict=True):
         save_ratings(part, path)
         users, items = part.shape
-        print(f"{path}: {len(part):,} ratings of {items:,} items by {users:,} users")
+        show(f"{path}: {len(part):,} ratings of {items:,} items by {users:,} users")

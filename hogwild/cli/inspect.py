@@ -10,6 +10,8 @@ from typing import Any
 
 from hogwild.cli.model_lines import inspect_model
 from hogwild.cli.options import add_columns, add_index_base, plain
+from hogwild.cli.parser import group
+from hogwild.cli.streams import show
 from hogwild.data import rating_statistics, statistics
 from hogwild.data.files import FORMATS as ROW_FORMATS
 from hogwild.data.files import load, opened, suffix_of
@@ -29,6 +31,9 @@ LOOKED_AT = 1 << 16  # bytes, in which the first line with anything in it must b
 
 Found = tuple[Any, str, list[tuple[str, str]]]  # statistics, their meaning, and lines to show
 
+EXAMPLES = ("train.svm", "ratings.csv --json")
+DOING = "inspecting"
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -37,13 +42,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a model, rows (svmlight text, .npz) or ratings (.csv, .tsv, .dat, .mtx, .npz); text "
         "also as .gz or .bz2. Where the name does not tell which, what is in it does",
     )
-    add = parser.add_argument
+    add = group(parser, "model").add_argument
     add("--top", type=int, metavar="N", help="of a linear model: the N largest weights, by class")
     add("--features", metavar="FILE", help="with --top: the name of a column a line, in order")
-    kind = parser.add_mutually_exclusive_group()
+    kind = group(parser, "data").add_mutually_exclusive_group()
     kind.add_argument("--rows", action="store_true", help="take the data for rows")
     kind.add_argument("--ratings", action="store_true", help="take the data for ratings")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add = group(parser, "output").add_argument
+    add("--json", action="store_true", help="print one JSON object")
     add_index_base(parser)
     add_columns(parser)
 
@@ -71,11 +77,11 @@ def run(parsed: argparse.Namespace) -> int:
             f"{problem}\n(it was taken for ratings; --rows takes it for rows)"
         ) from None
     if parsed.json:
-        print(json.dumps(dataclasses.asdict(found) | {"meaning": means}))
+        show(json.dumps(dataclasses.asdict(found) | {"meaning": means}))
         return 0
     for name, text in shown:
-        print(f"{name:12}{text}")
-    print("\n" + textwrap.fill(means, 96))
+        show(f"{name:12}{text}")
+    show("\n" + textwrap.fill(means, 96))
     return 0
 
 

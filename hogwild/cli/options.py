@@ -5,7 +5,8 @@ import dataclasses
 from collections.abc import Collection
 from typing import Any
 
-from hogwild.config import Config, kind_of
+from hogwild.cli.parser import Parser, group
+from hogwild.config import TASKS, Config, kind_of
 from hogwild.data.labels import as_written
 from hogwild.data.ratings import DUPLICATES
 from hogwild.errors import HogwildError, OptionError
@@ -15,15 +16,30 @@ from hogwild.models.factors import FactorModel
 ARGUMENTS: dict[Any, str] = {int: "N", float: "X", str: "WORD"}  # what help calls a value
 
 
-def add_config(parser: argparse.ArgumentParser, without: Collection[str] = ()) -> None:
-    """One option for each field of `Config`. Their values are checked there, all at once."""
+# Where help shows options; others are of the training
+GROUP = {
+    **dict.fromkeys(("class_weight", "early_stopping"), "data"),
+    **dict.fromkeys(("task", "loss", "epsilon", "quantile", "l2", "l1", "intercept"), "model"),
+    **dict.fromkeys(("rank", "biases", "bias_l2", "weighted", "nonnegative"), "model"),
+    **dict.fromkeys(("workers", "strategy", "merge", "deterministic", "backend"), "parallel"),
+}
+
+
+def add_config(parser: Parser, without: Collection[str] = ()) -> None:
+    """One option for each field of `Config`. Their values are checked there, all at once.
+
+    Those that are not given are left out, so that the rest can tell. Where the command line names a
+    task, help shows what that takes.
+    """
+    task = parser.task if parser.task in TASKS else None
     for known in dataclasses.fields(Config):
         if known.name in without:
             continue
         name, text = known.name.replace("_", "-"), known.metadata["text"].replace("%", "%%")
-        flag, way = f"--{name}", {"default": known.default, "help": text}
+        flag, way = f"--{name}", {"default": argparse.SUPPRESS, "help": text}
         if known.type is bool and known.default:
-            flag, way = f"--no-{name}", {"action": "store_false", "help": f"do not {text}"}
+            flag = f"--no-{name}"
+            way |= {"action": "store_false", "help": f"do not {text}"}
         elif known.type is bool:
             way["action"] = "store_true"
         elif kind_of(known) is bool:
@@ -31,20 +47,35 @@ def add_config(parser: argparse.ArgumentParser, without: Collection[str] = ()) -
         else:
             choices = known.metadata["choices"]
             way["type"] = number_or_text(kind_of(known))
-            way["metavar"] = "|".join(choices()) if choices else ARGUMENTS[kind_of(known)]
+            way["metavar"] = ARGUMENTS[kind_of(known)]
+            if choices and (task or choices() == choices("svm") == choices("mf")):
+                way["metavar"] = "|".join(choices(task))
+            elif choices:
+                way["help"] += f". {_of_tasks(choices)}"
             way["help"] += "; FROM:TO:COUNT compares values" if known.metadata["searched"] else ""
             way["help"] += "" if known.default is None else f" [{known.default}]"
-        parser.add_argument(flag, dest=known.name, **way)
+        if task and known.metadata["family"] not in (None, TASKS[task].family):
+            way["help"] = argparse.SUPPRESS
+        group(parser, GROUP.get(known.name, "training")).add_argument(flag, dest=known.name, **way)
+
+
+def _of_tasks(choices: Any) -> str:
+    """What each task can choose from."""
+    names: dict[str, list[str]] = {}
+    for task in TASKS:
+        names.setdefault(", ".join(choices(task)), []).append(task)
+    return "; ".join(f"{', '.join(tasks)}: {some}" for some, tasks in names.items())
 
 
 def config_options(parsed: argparse.Namespace) -> dict[str, Any]:
-    """The options that `add_config` added, by name."""
-    return {known.name: getattr(parsed, known.name) for known in dataclasses.fields(Config)}
+    """The options of `add_config` that were given, by name."""
+    names = [known.name for known in dataclasses.fields(Config)]
+    return {name: getattr(parsed, name) for name in names if hasattr(parsed, name)}
 
 
 def add_index_base(parser: argparse.ArgumentParser) -> None:
     """For commands that read text without a model that knows."""
-    parser.add_argument(
+    group(parser, "data").add_argument(
         "--index-base",
         type=lambda text: {"0": 0, "1": 1}.get(text, text),
         choices=("auto", 0, 1),
@@ -55,7 +86,7 @@ def add_index_base(parser: argparse.ArgumentParser) -> None:
 
 def add_duplicates(parser: argparse.ArgumentParser) -> None:
     """For commands that learn from ratings."""
-    parser.add_argument(
+    group(parser, "data").add_argument(
         "--duplicates",
         choices=DUPLICATES,
         default="keep",
@@ -69,7 +100,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def add_columns(parser: argparse.ArgumentParser) -> None:
     """Which columns of a file are users, items and values."""
-    parser.add_argument(
+    group(parser, "data").add_argument(
         "--columns",
         metavar="A,B,C",
         help="columns of user, item and rating, by name or place [by usual names, or 1,2,3]",

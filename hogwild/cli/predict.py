@@ -6,6 +6,7 @@ from itertools import compress
 from typing import Any
 
 from hogwild.cli.options import add_columns, add_model, base_of, plain, refuse
+from hogwild.cli.parser import group
 from hogwild.cli.streams import add_output, put
 from hogwild.data.files import load
 from hogwild.data.ratings_files import load_ratings
@@ -15,6 +16,9 @@ from hogwild.models.factors import FactorModel
 from hogwild.paths import check_files
 
 LINES = 100_000  # made and written at a time
+
+EXAMPLES = ("m.hog new.svm --output labels.txt", "m.hog new.svm --proba")
+DOING = "predicting"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="rows to predict, or pairs of user and item; labels and ratings in it are ignored",
     )
     add_output(parser)
+    add = group(parser, "output").add_argument
     add("--score", action="store_true", help="scores instead of labels or probabilities")
     add(
         "--proba",

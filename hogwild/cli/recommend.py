@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hogwild.cli.options import add_columns, add_model, factor_model
+from hogwild.cli.parser import group
 from hogwild.cli.streams import add_output, put
 from hogwild.data.ids import Ids
 from hogwild.data.ratings_files import load_ratings
@@ -15,9 +16,15 @@ from hogwild.paths import check_files
 
 USERS = 4096  # recommended to at a time
 
+EXAMPLES = (
+    "taste.hog --user 42 --exclude-seen ratings.csv",
+    "taste.hog --all-users --output best.tsv",
+)
+DOING = "recommending"
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+    add = group(parser, "data").add_argument
     add_model(parser)
     add("--user", action="append", metavar="ID", help="recommend for this user (may be repeated)")
     add("--all-users", action="store_true", help="recommend for every user")
@@ -25,11 +32,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--exclude-seen", metavar="FILE", help="leave out items that users rated in this file")
     add_columns(parser)
     add_output(parser)
+    add = group(parser, "output").add_argument
     add("--json", action="store_true", help="a JSON object a line for each user")
 
 
 def add_number(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-n", "--n", type=int, default=10, metavar="N", help="how many [10]")
+    add = group(parser, "output").add_argument
+    add("-n", "--n", type=int, default=10, metavar="N", help="how many [10]")
 
 
 def run(parsed: argparse.Namespace) -> int:

@@ -1,24 +1,32 @@
 """`hogwild scaling`."""
 
 import argparse
-import dataclasses
 from typing import Any
 
-from hogwild.cli.options import add_columns, add_config, add_duplicates, add_index_base
-from hogwild.config import Config
+from hogwild.cli.options import (
+    add_columns,
+    add_config,
+    add_duplicates,
+    add_index_base,
+    config_options,
+)
+from hogwild.cli.parser import Parser, group
 from hogwild.data.ratings import Ratings
 from hogwild.data.rows import Rows
+from hogwild.display import say
 from hogwild.scaling.plan import DECIDED, REPEATS, STRATEGIES, TARGET, Plan
 from hogwild.scaling.record import check_outputs, write
 from hogwild.scaling.report import Report
 from hogwild.scaling.study import study
 from hogwild.scaling.terminal import progress, shown
-from hogwild.training import load_data
+from hogwild.training import load_data, with_task
 
 OUT = "scaling"
 
+EXAMPLES = ("train.svm", "train.svm --workers 1,2 --strategies combine,hogwild")
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+
+def add_options(parser: Parser) -> None:
     about = "rows: svmlight text or .npz; with --task mf ratings, as for train"
     parser.add_argument("data", metavar="DATA", help=about)
     add_study(parser)
@@ -30,11 +38,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def add_study(parser: argparse.ArgumentParser) -> None:
     """The options of the study itself, which `experiments/scaling.py` has, too."""
-    add = parser.add_argument
+    add = group(parser, "parallel").add_argument
     rows, ratings = (",".join(STRATEGIES[family]) for family in ("linear", "factors"))
     names = f"strategies, or auto [{rows} for rows; {ratings} for ratings]"
     add("--workers", metavar="N,N,...", help="numbers of workers [1, 2, 4, ... up to the cores]")
     add("--strategies", metavar="A,B,...", help=names)
+    add = group(parser, "output").add_argument
     add("--target", type=float, default=TARGET, metavar="GAP", help=f"gap to reach [{TARGET:g}]")
     add("--repeat", type=int, default=REPEATS, metavar="N", help=f"runs of each [{REPEATS}]")
     add("--out", default=OUT, metavar="PREFIX", help=f"write PREFIX.jsonl and PREFIX.html [{OUT}]")
@@ -42,13 +51,12 @@ def add_study(parser: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Trains with every strategy and number of workers; prints and writes what that came to."""
-    fields = {known.name: known.default for known in dataclasses.fields(Config)}
-    given = {name: getattr(parsed, name) for name in fields if name not in DECIDED}
-    changed = {name: value for name, value in given.items() if value != fields[name]}
-    plan = planned(parsed, {"task": parsed.task} | changed)
+    given = {name: v for name, v in config_options(parsed).items() if name not in DECIDED}
+    options = with_task(given, parsed.data)
+    plan = planned(parsed, options)
     check_outputs(parsed.out, parsed.data)
     how = parsed.index_base, parsed.columns, parsed.duplicates
-    print(measured(load_data(parsed.data, parsed.task, *how), plan, parsed.out), flush=True)
+    say(measured(load_data(parsed.data, options["task"], *how), plan, parsed.out))
     return 0
 
 

@@ -4,21 +4,26 @@ import argparse
 from typing import Any
 
 from hogwild.cli.options import add_model, factor_model
+from hogwild.cli.parser import group
 from hogwild.cli.recommend import add_number, written
 from hogwild.cli.streams import add_output, put
 from hogwild.errors import OptionError
 from hogwild.paths import check_files
 
+EXAMPLES = ("taste.hog --item 1193", "taste.hog --user 42 -n 5")
+DOING = "comparing"
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     for role in ("item", "user"):
-        parser.add_argument(
+        group(parser, "data").add_argument(
             f"--{role}", action="append", metavar="ID", help=f"find what is similar to this {role}"
         )
     add_number(parser)
     add_output(parser)
-    parser.add_argument("--json", action="store_true", help="a JSON object a line for each ID")
+    add = group(parser, "output").add_argument
+    add("--json", action="store_true", help="a JSON object a line for each ID")
 
 
 def run(parsed: argparse.Namespace) -> int:

@@ -4,7 +4,6 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from hogwild.cli.display import Json, Lines, Silent, say
 from hogwild.cli.options import (
     add_columns,
     add_config,
@@ -13,22 +12,30 @@ from hogwild.cli.options import (
     config_options,
     number_or_text,
 )
+from hogwild.cli.parser import Parser, group
 from hogwild.cli.streams import complain
 from hogwild.coordinator import Result
+from hogwild.display import Json, Lines, Silent, say
 from hogwild.errors import OptionError
 from hogwild.paths import check_files
 from hogwild.selection import check_options, is_search, search
-from hogwild.training import train
+from hogwild.training import train, with_task
+
+EXAMPLES = (
+    "train.svm --task logistic --test test.svm --model m.hog",
+    "ratings.csv --rank 64 --early-stopping 0.05 --model taste.hog",
+)
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
+def add_options(parser: Parser) -> None:
+    parser.add_argument(
         "data",
         metavar="DATA",
-        help="rows: svmlight text or .npz; with --task mf ratings: .csv, .tsv, .dat (a::b::c), "
-        ".npz or .mtx; text also as .gz or .bz2",
+        nargs="?",
+        help="rows: svmlight text or .npz; or ratings, for the task mf: .csv, .tsv, .mtx, .dat "
+        "(a::b::c) or .npz; text also as .gz or .bz2",
     )
+    add = group(parser, "data").add_argument
     add("--test", metavar="FILE", help="rows or ratings to report the error of")
     add(
         "--validate",
@@ -36,6 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="rows that are not learned from: stop when their loss no longer decreases, and return "
         "the best epoch",
     )
+    add("--sample-weight", metavar="FILE", help="weights of the rows of DATA: a number a line")
     add(
         "--folds",
         type=number_or_text(int),
@@ -47,11 +55,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="what to compare by, with --folds or several values: loss, error, auc, ... [loss]",
     )
-    add("--sample-weight", metavar="FILE", help="weights of the rows of DATA: a number a line")
+    add = group(parser, "output").add_argument
     add("--model", metavar="OUT", help="where to save the model")
     add("--trace", metavar="FILE", help="where to save the record, as JSON lines")
     add("--json", action="store_true", help="print the record, as JSON lines")
     add("--quiet", action="store_true", help="print nothing but problems")
+    add("--why", action="store_true", help="print the reasons for what was chosen, too")
+    group(parser, "training").add_argument(
+        "--config",
+        metavar="FILE",
+        help="take options from a TOML file, or from the trace of an earlier run; those on the "
+        "command line win",
+    )
     add_index_base(parser)
     add_columns(parser)
     add_duplicates(parser)
@@ -59,9 +74,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
+    if parsed.data is None:
+        parsed.parser.error("the following arguments are required: DATA")
     _check(parsed)
-    options = config_options(parsed)
-    display = Json() if parsed.json else Silent() if parsed.quiet else Lines()
+    options = with_task(config_options(parsed), parsed.data)
+    display = Json() if parsed.json else Silent() if parsed.quiet else Lines(_typed, parsed.why)
     common = {
         "test": parsed.test,
         "validate": parsed.validate,
@@ -78,7 +95,6 @@ def run(parsed: argparse.Namespace) -> int:
     else:
         ratings = {"columns": parsed.columns, "duplicates": parsed.duplicates}
         result = train(parsed.data, **ratings, **common, **options)
-    display.end(result)
     if parsed.model and not (parsed.json or parsed.quiet):
         say(f"saved: {parsed.model}")
     if result.reason != "interrupted":
@@ -88,10 +104,14 @@ def run(parsed: argparse.Namespace) -> int:
     return 130
 
 
+def _typed(name: str, value: str) -> str:
+    return f"--{name.replace('_', '-')} {value}"
+
+
 def _check(parsed: argparse.Namespace) -> None:
     """All that is wrong with the call, before any file is read."""
     problems: list[str] = []
-    options, validate = config_options(parsed), parsed.validate is not None
+    options, validate = with_task(config_options(parsed), parsed.data), parsed.validate is not None
     outputs = {"model": parsed.model, "trace": parsed.trace}
     inputs = parsed.data, parsed.test, parsed.validate, parsed.sample_weight
     checks = (

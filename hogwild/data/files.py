@@ -7,6 +7,8 @@ write a module with both, and name its suffix in `FORMATS`.
 import bz2
 import gzip
 import io
+import os
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -16,6 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from hogwild import status
 from hogwild.data import npz, svmlight
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError, OptionError
@@ -109,7 +112,11 @@ def load_weights(path: PathLike) -> npt.NDArray[np.float64]:
 def opened(path: Path) -> Iterator[BinaryIO]:
     """Opens a file to read; what the system complains about, now or later, becomes a DataError."""
     try:
-        with path.open("rb", buffering=0) as raw, unpacked(path, raw, "rb") as file:
+        with (
+            status.doing(f"reading {path.name}") as now,
+            Watched(path, now) as raw,
+            unpacked(path, raw, "rb") as file,
+        ):
             try:
                 yield file
             except DataError:
@@ -125,6 +132,35 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raise DataError(f"{path}: you are not permitted to read it") from None
     except (EOFError, zlib.error, OSError) as error:
         raise DataError(f"{path}: {_reason(error, path)}") from error
+
+
+class Watched(io.FileIO):
+    """A file to read that says how far it was read."""
+
+    def __init__(self, path: Path, now: status.Doing) -> None:
+        super().__init__(path)
+        self._now, self._size = now, os.fstat(self.fileno()).st_size
+        self._got = self._reads = 0
+
+    def readinto(self, buffer: Any) -> int:
+        return self._count(super().readinto(buffer))
+
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(-1 if size is None else size)
+        self._count(len(data))
+        return data
+
+    def _count(self, got: int) -> int:
+        self._got += got
+        self._reads += 1
+        if self._reads == 2:  # after the first one, a kernel may have been compiled
+            self._now.began = time.monotonic()
+        if not self._size or self._reads < 2:  # a pipe, or too early to say
+            return got
+        rate = self._got / 1e6 / max(1e-3, time.monotonic() - self._now.began)
+        done = min(self._got, self._size)
+        self._now.counted(done, self._size, f"{rate:,.0f} MB/s")
+        return got
 
 
 def _reason(error: Exception, path: Path) -> str:

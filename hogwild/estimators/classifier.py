@@ -67,6 +67,7 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
             the best epoch.
         validation_fraction: share of the rows to hold out.
         n_iter_no_change: epochs in a row without progress after which training stops.
+        verbose: 1 prints what the command line prints, 2 also why things were chosen.
         solver, schedule, eta0, average, strategy, merge, backend: as in `hogwild.Config`. With the
             merge vote, `coef_` is the mean of `model_.members`, and `decision_function` gives the
             share of their votes, less a half.

@@ -46,6 +46,7 @@ class MatrixFactorization(CallbackSupportMixin, BaseEstimator):
             decreases.
         n_jobs, random_state: as in `HogwildClassifier`. A seed gives the same bytes with any number
             of workers, but for the strategy hogwild.
+        verbose: 1 prints what the command line prints, 2 also why things were chosen.
 
     Attributes:
         model_: the `hogwild.FactorModel`.
@@ -76,6 +77,7 @@ class MatrixFactorization(CallbackSupportMixin, BaseEstimator):
     early_stopping: float | None = None
     n_jobs: int | None = None
     random_state: Any = None
+    verbose: int = 0
 
     @with_callbacks
     def fit(self, users: Any, items: Any = None, values: Any = None) -> "MatrixFactorization":

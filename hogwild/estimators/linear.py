@@ -45,6 +45,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
     early_stopping: bool = False
     validation_fraction: float = 0.1
     n_iter_no_change: int = 2
+    verbose: int = 0
 
     y_numeric: ClassVar[bool] = False  # whether y must be numbers
 
@@ -114,7 +115,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         following = [Epochs(self, self.max_iter, given, self._attributes)] if given else []
         options |= {"start": state, "callbacks": following}
         try:
-            result = named_as_in(lambda: train(rows, **options), NAMES)
+            result = named_as_in(lambda: train(rows, verbose=self.verbose, **options), NAMES)
         except DivergenceError as error:
             if error.result is None:
                 raise

@@ -33,6 +33,7 @@ from numba.core.registry import cpu_target
 from numba.core.typing.templates import builtin_registry
 from numba.extending import register_jitable
 
+from hogwild import status
 from hogwild.errors import HogwildError
 from hogwild.interrupt import Interrupt
 
@@ -40,6 +41,7 @@ HOT = "is_always_inline"
 F = TypeVar("F", bound=Callable[..., Any])
 
 _COMPILING = threading.Lock()
+_compiled = 0  # kernels, by this process
 FILES = 2  # raised where older files of kernels must not be used any more
 _DIGEST = 32  # bytes of a SHA-256, which come first in a kernel's file
 
@@ -161,12 +163,26 @@ class Kernel:
         with _COMPILING:
             dispatcher = numba.njit(**options)(self.function)
             folder = cache_folder()
-            if folder is not None:
-                dispatcher._cache = _File(folder / f"{self.__name__}-{self.fingerprint}.kernel")
-            with _names_of_our_own():
+            path = None if folder is None else folder / f"{self.__name__}-{self.fingerprint}.kernel"
+            if path is not None:
+                dispatcher._cache = _File(path)
+            with _names_of_our_own(), _compiling(path is not None and path.exists()):
                 dispatcher.compile(self.signature)
             dispatcher.disable_compile()
         return dispatcher
+
+
+@contextmanager
+def _compiling(known: bool) -> Iterator[None]:
+    """Says that a kernel is compiled, unless it is known."""
+    global _compiled
+    if known:
+        yield
+        return
+    when = "first run on this machine" if cache_folder() else "no folder to keep them in"
+    with status.doing(f"compiling kernels ({when}): {_compiled + 1}"):
+        yield
+    _compiled += 1
 
 
 @contextmanager

@@ -1,11 +1,10 @@
 """A study in text, and the progress of one on a terminal."""
 
-import sys
 import textwrap
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from hogwild import status
 from hogwild.scaling.report import SPEED, SPLIT, Columns, Report
 from hogwild.scaling.study import Tell
 
@@ -41,19 +40,10 @@ def _table(report: Report, columns: Columns) -> str:
 
 @contextmanager
 def progress() -> Iterator[Tell]:
-    """Yields a function that overwrites a line on standard error, if that is a terminal."""
-    live = sys.stderr is not None and sys.stderr.isatty()
-    began = time.monotonic()
+    """Yields what is told how far the study is."""
+    with status.doing("measuring", over=True, forks=True) as now:
 
-    def show(text: str) -> None:
-        if live:
-            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+        def tell(done: int, total: int, what: str) -> None:
+            now.counted(done, total, f"run {done + 1} of {total}: {what}")
 
-    def tell(done: int, total: int, what: str) -> None:
-        left = (time.monotonic() - began) / max(1, done) * (total - done)
-        show(f"run {done + 1} of {total}: {what}{f', about {left:.0f} s left' if done else ''}")
-
-    try:
         yield tell
-    finally:
-        show("")

@@ -18,8 +18,10 @@ import psutil
 import pytest
 
 import hogwild
-from hogwild import machine
+from hogwild import machine, status, warm
 from hogwild.cli import COMMANDS, main
+from hogwild.cli.parser import GROUPS
+from hogwild.config import Config
 from hogwild.data.synthetic import rcv1
 from hogwild.learn.metrics import CLASS_METRICS
 
@@ -82,7 +84,9 @@ def test_train_prints_a_line_for_each_epoch_and_why_it_stopped(folder: Path) -> 
     assert [int(words[0]) for words in epochs] == [1, 2, 3]
     seconds = [float(words[1]) for words in epochs]
     assert seconds == sorted(seconds)
-    assert lines[head + 4].startswith("stopped: epochs, after 3 epochs")
+    assert lines[head + 4].startswith("stopped after 3 epochs (the limit) in ")
+    assert ", not converged: " in lines[head + 4]
+    assert lines[head + 4].endswith("; try --epochs 9")
     assert "\r" not in done.stdout  # no live display where there is no terminal
 
 
@@ -151,7 +155,7 @@ def test_every_option_of_python_is_one_of_the_command_line(folder: Path) -> None
 
 def test_a_target_ends_training(folder: Path) -> None:
     done = call("train", "train.svm", "--target", 0.9, "--epochs", 50, cwd=folder)
-    assert "stopped: target" in done.stdout
+    assert "stopped at the target after " in done.stdout
 
 
 def test_predictions_are_those_of_the_model(folder: Path) -> None:
@@ -282,7 +286,10 @@ def test_a_pipe_that_closes_early_is_no_traceback(folder: Path) -> None:
     ("words", "code", "said"),
     [
         (["train"], 2, "required: DATA"),
-        (["trian", "x"], 2, "invalid choice: 'trian'"),
+        (["trian", "x"], 2, "there is no command 'trian'; did you mean train?"),
+        (["train", "x", "--epohcs", "3"], 2, "no option --epohcs; did you mean --epochs? (see"),
+        (["train", "x", "y"], 2, "'y' is a word too many"),
+        (["completion", "fish"], 2, "invalid choice: 'fish'"),
         (["train", "none.svm"], 1, "none.svm"),
         (["train", "train.svm", "--epochs", "x"], 2, "--epochs: expected a whole number, not 'x'"),
         (["train", "train.svm", "--l2", "-1", "--eta0", "0"], 2, "--l2: must be at least 0"),
@@ -395,7 +402,94 @@ def test_a_full_disk_is_told_and_leaves_nothing() -> None:
 def test_help_of_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     for command in COMMANDS:
         assert main([command, "--help"]) == 0
-        assert f"hogwild {command}" in capsys.readouterr().out
+        said = capsys.readouterr().out
+        assert f"usage: hogwild {command}" in said
+        assert said.split("examples:")[1].count(f"\n  hogwild {command}") == 2
+    assert main(["train", "--help"]) == 0
+    said = capsys.readouterr().out
+    places = [said.index(f"\n{title}:\n") for title in GROUPS]
+    assert places == sorted(places)
+    assert places[3] < said.index("--workers N") < places[4] < said.index("--trace FILE")
+
+
+def test_without_a_command_it_helps(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "commands:" in capsys.readouterr().err
+
+
+def test_help_offers_what_the_task_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--task=mf", "--help"]) == 0
+    said = capsys.readouterr().out
+    assert "--loss squared|absolute|logistic|kl" in said
+    assert "--rank N" in said
+    assert "--class-weight" not in said
+    assert main(["train", "--task", "softmax", "--help"]) == 0
+    said = capsys.readouterr().out
+    assert "--loss cross_entropy " in said
+    assert "--rank N" not in said
+
+
+def test_help_waits_for_nothing() -> None:
+    script = "import sys; from hogwild.cli import main; main(['--help']); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert not {"numpy", "numba", "rich"} & set(done.stdout.split())
+
+
+def test_the_shell_completes_commands_options_and_choices() -> None:
+    for words, found in (
+        ("hogwild tra", "train"),
+        ("hogwild train --early", "--early-stopping"),
+        ("hogwild train --backend th", "thread"),
+        ("hogwild train some", ""),
+    ):
+        script = call("completion", "bash", cwd=Path()).stdout
+        script += f"COMP_WORDS=({words}) COMP_CWORD={words.count(' ')}; _hogwild\n"
+        done = subprocess.run(
+            ["bash", "-c", script + 'echo "${COMPREPLY[*]}"'],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert (done.stdout, done.stderr) == (f"{found}\n", "")
+    assert "bashcompinit" in call("completion", "zsh", cwd=Path()).stdout
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "logistic"])
+def test_a_loss_has_scikit_learns_name_too(folder: Path, loss: str) -> None:
+    done = call("train", "train.svm", "--loss", loss, "--model", "l.hog", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "logistic loss" in done.stdout
+    words = ["evaluate", "l.hog", "train.svm", "--certify", "--loss", loss, "--json"]
+    assert json.loads(call(*words, cwd=folder).stdout)["loss"] == "logistic"
+    rows = hogwild.load(folder / "train.svm")
+    assert hogwild.train(rows, loss=loss).model.loss == "logistic"
+    assert hogwild.HogwildClassifier(loss).fit(rows).model_.loss == "logistic"
+
+
+def test_reasons_are_for_those_who_ask(folder: Path) -> None:
+    brief, long = (call("train", "train.svm", *why, cwd=folder).stdout for why in ([], ["--why"]))
+    why = json.loads(call("train", "train.svm", "--json", cwd=folder).stdout.splitlines()[0])
+    why = why["chosen"]["why"]
+    assert why not in brief.replace("\n ", "")
+    assert why in long.replace("\n ", "")
+
+
+def test_doctor_compiles_what_is_usual(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    some = warm.trainings()
+    assert len({(one["task"], one.get("loss"), one.get("solver")) for one in some}) > 20
+    for one in some:
+        Config.of({name: value for name, value in one.items() if name != "classes"})
+    monkeypatch.setattr(warm, "trainings", lambda: [some[0], some[-1]])
+    shown: list[str] = []
+    with status.shown_by(lambda now: shown.append(now.more if now else "")):
+        assert main(["doctor", "--warm"]) == 0
+    assert "0 of 2: svm hinge sgd" in shown
+    assert "1 of 2: mf logistic" in shown
+    assert "kernel cache" in capsys.readouterr().out
 
 
 def test_the_planted_weights_err_by_the_noise_alone(tmp_path: Path) -> None:

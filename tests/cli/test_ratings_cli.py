@@ -80,12 +80,18 @@ def test_test_ratings_are_a_share_of_all(run: Run, share: float) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("ratings x.csv --rows 5", "unrecognized arguments: --rows 5"),
-        ("ratings x.csv --weights m --columns 9", "unrecognized arguments: --weights m --columns"),
-        ("ratings x.csv --first-row 0", "unrecognized arguments: --first-row 0"),
-        ("rcv1 x.svm --users 3", "unrecognized arguments: --users 3"),
-        ("rcv1 x.svm --test y.svm --rank 2", "unrecognized arguments: --test y.svm --rank 2"),
-        ("rcv1 x.svm --test-share 0.1", "unrecognized arguments: --test-share 0.1"),
+        ("ratings x.csv --rows 5", "there is no option --rows"),
+        (
+            "ratings x.csv --weights m --columns 9",
+            "there is no option --weights; there is no option --columns",
+        ),
+        ("ratings x.csv --first-row 0", "there is no option --first-row"),
+        ("rcv1 x.svm --users 3", "there is no option --users"),
+        (
+            "rcv1 x.svm --test y.svm --rank 2",
+            "there is no option --test; there is no option --rank",
+        ),
+        ("rcv1 x.svm --test-share 0.1", "there is no option --test-share"),
         ("ratings x.svm", "x.svm: the suffix must be one of .csv, .tsv, .npz, .mtx"),
         ("ratings x", "x: the suffix must be one of"),
         ("ratings x.gz", "x.gz: the suffix must be one of"),

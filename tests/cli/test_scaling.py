@@ -68,7 +68,7 @@ def test_rows_from_the_file_to_the_page(folder: Path, capsys) -> None:
 
 
 def test_ratings_too(capsys) -> None:
-    words = ["--task", "mf", "--rank", "4", "--workers", "2", "--out", "second"]
+    words = ["--rank", "4", "--workers", "2", "--out", "second"]
     assert main(["scaling", "ratings.csv", *words, *BRIEF]) == 0
     said = capsys.readouterr().out
     assert "auto x 2 (strata)" in said
@@ -104,7 +104,7 @@ def test_all_that_is_wrong_is_said_at_once_and_nothing_is_read(folder, capsys) -
     [
         ("rows.svm --out none/x", "there is no folder"),
         ("page.html --out page", "--out: page.html is an input, too"),
-        ("ratings.csv", "--task: ratings.csv holds ratings"),
+        ("ratings.csv --task svm", "--task: ratings.csv holds ratings"),
         ("none.csv --task mf --index-base 1", "--index-base: not available for the task mf"),
         ("none.csv --task mf --index-base 0", "--index-base: not available for the task mf"),
         ("none.svm --columns a,b,c", "--columns: not available for the task svm"),

@@ -1,12 +1,13 @@
-"""How a training run shows itself: lines, with a live one below them on a terminal; or JSON."""
+"""How a training run shows itself: lines, or JSON."""
 
 import json
 import shutil
 import sys
 import textwrap
-import time
+from collections.abc import Callable
 from typing import Any
 
+from hogwild import status
 from hogwild.cli.streams import complain, silence
 from hogwild.coordinator import Watcher
 from hogwild.learn.choosing import AS_ASKED, METHODS
@@ -15,23 +16,25 @@ from hogwild.learn.proof import nearness
 from hogwild.trace import Row
 
 THROUGHPUT = {"nonzeros_per_second": "M nnz/s", "ratings_per_second": "M ratings/s"}
-BAR = 24
 CELL, CELL_OF_FOLDS = 12, 22  # characters, of a number in the table of a search
 WORTH_A_WORD = 0.01  # seconds of preparation
 FINE = 1e-3  # a gap, from where on rounding may be why it gets no smaller
-EVERY = 0.1  # seconds between two redrawings
+FALLS = 5e-4  # share of the objective in an epoch: less is hardly any
+MORE = 3  # times as many epochs, or as much time, to try where there were too few
 
 
 class Lines(Watcher):
-    """For people: a line per epoch, and on a terminal a bar for the running one."""
+    """For people: what is trained and how, a line for each epoch, and how it ended.
 
-    def __init__(self) -> None:
-        self._live = sys.stdout is not None and sys.stdout.isatty()
-        self._drawn = 0.0  # when the bar was
-        self._shown = False  # the bar
+    With `why`, the reasons for what was chosen, too. `named` writes an option as it is typed.
+    """
+
+    def __init__(
+        self, named: Callable[[str, str], str] = "{}={}".format, why: bool = False
+    ) -> None:
+        self._named, self._why = named, why
 
     def note(self, text: str) -> None:
-        self._wipe()
         say(f"note: {text}")
 
     def start(self, header: Row) -> None:
@@ -41,31 +44,23 @@ class Lines(Watcher):
         say(data)
         self._proves = chosen["proves"]
         say(f"{objective}, {_way(options, chosen)}")
-        if chosen.get("solver_why", AS_ASKED) != AS_ASKED:
+        if self._why and chosen.get("solver_why", AS_ASKED) != AS_ASKED:
             say(f"solver {chosen['solver']}: {chosen['solver_why']}")
         workers = chosen["workers"]
         team = f"{chosen['strategy']} with {workers} {'worker' if workers == 1 else 'workers'}"
         if chosen["prepare_seconds"] >= WORTH_A_WORD:
             team += f", ready after {chosen['prepare_seconds']:.3f} s"
-        width = min(100, shutil.get_terminal_size().columns)
-        say(textwrap.fill(f"{team}: {chosen['why']}", width, subsequent_indent="  "))
+        if self._why:
+            width = min(100, shutil.get_terminal_size().columns)
+            team = textwrap.fill(f"{team}: {chosen['why']}", width, subsequent_indent="  ")
+        say(team)
         self._throughput = header["throughput"]
         titles = [shown.title for shown in self._shown_numbers]
         which = "gap" if self._proves else "rate"
         titles = ["seconds", "objective", *titles, which, THROUGHPUT[self._throughput]]
         say(" epoch" + "".join(f"{title:>{_width(title) + 1}}" for title in titles))
 
-    def tick(self, epoch: int, share: float, seconds: float) -> None:
-        if not self._live or time.monotonic() - self._drawn < EVERY:
-            return
-        self._drawn = time.monotonic()
-        self._shown = True
-        full = int(BAR * min(1.0, max(0.0, share)))
-        bar = "#" * full + "." * (BAR - full)
-        say(f"\r{epoch:>6} {seconds:>9.3f} [{bar}] {100 * share:3.0f} %", end="")
-
     def epoch(self, row: Row) -> None:
-        self._wipe()
         shown = "".join(
             f" {_formatted(row[number.key], number.form, _width(number.title))}"
             for number in self._shown_numbers
@@ -86,7 +81,6 @@ class Lines(Watcher):
 
     def search(self, row: Row) -> None:
         """A line for what is compared, for each row of the table, and for what was picked."""
-        self._wipe()
         if row["kind"] == "search":
             self._table = Table(row)
             say(self._table.head())
@@ -100,20 +94,8 @@ class Lines(Watcher):
                 then += f", for {row['epochs']} epochs at most"
             say(f"picked {picked}; {then}" if picked else then)
 
-    def _wipe(self) -> None:
-        if self._shown:
-            say("\r\033[K", end="")
-            self._shown = False
-
     def end(self, result: Any) -> None:
-        """The last line: why training stopped."""
-        self._wipe()
-        epochs = len(result.trace)
-        seconds = result.trace[-1]["seconds"] if epochs else 0.0
-        say(
-            f"stopped: {result.reason}, after {epochs} {'epoch' if epochs == 1 else 'epochs'} "
-            f"and {seconds:.3f} s of training{_proof(result)}"
-        )
+        say(ending(result, self._named))
 
 
 class Silent(Watcher):
@@ -121,9 +103,6 @@ class Silent(Watcher):
 
     def note(self, text: str) -> None:
         complain(text)
-
-    def end(self, result: Any) -> None:
-        pass
 
 
 class Json(Silent):
@@ -195,6 +174,47 @@ def _way(options: Row, chosen: Row) -> str:
     return f"{options['schedule']} rate with eta0 {chosen['eta0']:.4g} ({found})"
 
 
+def ending(result: Any, named: Callable[[str, str], str]) -> str:
+    """How training ended, and what to do if it was too soon."""
+    options, trace = result.header["options"], result.trace
+    count = f"{len(trace)} {'epoch' if len(trace) == 1 else 'epochs'}"
+    seconds = trace[-1]["seconds"] if trace else 0.0
+    how, then = "stopped", _proof(result)
+    after = f" after {count} in {seconds:.3f} s"
+    if result.reason == "epochs":
+        after = f" after {count} (the limit) in {seconds:.3f} s"
+        then = _still(result, named("epochs", str(MORE * len(trace))))
+    elif result.reason == "time":
+        after = f" after {count} in {seconds:.3f} s (the time limit)"
+        more = named("time_limit", f"{MORE * (options['time_limit'] or seconds):g}")
+        then = _still(result, more)
+    elif result.reason == "target":
+        after = f" at the target{after}"
+    elif result.reason == "overfitting":
+        best = result.model.about["trace"]["last"]["epoch"]
+        then = f": the loss on held-out data falls no more; the model is that of epoch {best}"
+    elif result.reason == "unreachable":
+        then += "; the target is below the optimum"
+    elif result.reason in ("converged", "interrupted"):
+        how = result.reason
+    elif result.reason != "stuck":
+        after = f" by a callback ({result.reason}){after}"
+    return how + after + then
+
+
+def _still(result: Any, more: str) -> str:
+    """What there was to gain by going on, and how."""
+    if proof := _proof(result):
+        return f", not converged: {proof.removeprefix(', ')}; try {more}"
+    last = [row["objective"] for row in result.trace if row["objective"] is not None][-2:]
+    if len(last) < 2 or result.header["options"]["objective_every"] != 1:
+        return f", not converged: there were too few epochs to tell; try {more}"
+    fall = (last[0] - last[1]) / max(abs(last[0]), 1e-300)
+    if fall < FALLS:
+        return ": the objective hardly falls any more"
+    return f", not converged: the objective still falls {100 * fall:.2g} % an epoch; try {more}"
+
+
 def _proof(result: Any) -> str:
     """What was proved, if anything was."""
     looked = [row for row in result.trace if row["objective"] is not None]
@@ -216,10 +236,11 @@ def _short(value: float | None, form: str = ".5g") -> str:
     return "-" if value is None else f"{value:{form}}"
 
 
-def say(text: str, end: str = "\n") -> None:
+def say(text: str) -> None:
     """A line, at once. Where none can be written any more, training goes on in silence."""
+    status.clear()
     try:
-        print(text, end=end, flush=True)
+        print(text, flush=True)
     except OSError as problem:
         silence(sys.stdout)
         if not isinstance(problem, BrokenPipeError):

@@ -1,0 +1,326 @@
+"""What a run shows on a terminal while it goes on, and that nothing else sees any of it."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+import hogwild
+from hogwild import OptionError, status
+from hogwild.coordinator import Quiet
+from hogwild.data.files import load
+from hogwild.data.synthetic import rcv1
+from hogwild.display import Lines, ending
+from hogwild.kernels import compile as compiling
+from hogwild.live import Live, live
+from hogwild.status import Doing
+
+HIDE_RICH = "import sys; sys.modules['rich'] = None; "
+MAIN = "import sys; from hogwild.cli import main; sys.exit(main())"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("live")
+    hogwild.save(rcv1(2000, 1000)[0], folder / "train.svm")
+    return folder
+
+
+def on_a_terminal(
+    *words: str, cwd: Path, before: str = "", **streams: Any
+) -> tuple[int, str, bytes | None]:
+    """The exit code, all that came to the terminal, and to standard output where that is a pipe."""
+    ours, theirs = pty.openpty()
+    ends = {"stdin": theirs, "stdout": theirs, "stderr": theirs} | streams
+    command = [sys.executable, "-c", before + MAIN, *words]
+    running = subprocess.Popen(command, cwd=cwd, **ends, env=os.environ | {"TERM": "xterm"})
+    os.close(theirs)
+    got = b""
+    try:
+        while data := os.read(ours, 1 << 16):
+            got += data
+    except OSError:  # the other end is closed
+        pass
+    os.close(ours)
+    piped, _ = running.communicate(timeout=60)
+    return running.returncode, got.decode(), piped
+
+
+def left_of(text: str) -> str:
+    """What stays on the terminal."""
+    return re.sub(r"[^\n]*\r\x1b\[K", "", text.replace("\r\n", "\n"))
+
+
+def timeless(text: str) -> str:
+    """The output of a run, without what differs from one to the next."""
+    return re.sub(r"[0-9.]+ s\b|(?m:^ +\d+ .*$)", "", text)
+
+
+@pytest.mark.parametrize("before", ["", HIDE_RICH], ids=["rich", "plain"])
+def test_a_terminal_shows_what_is_done_and_keeps_the_lines(folder: Path, before: str) -> None:
+    words = ["train", "train.svm", "--epochs", "3", "--tol", "0", "--model", "m.hog"]
+    code, seen, _ = on_a_terminal(*words, cwd=folder, before=before)
+    assert code == 0
+    for what in (
+        "starting",
+        "reading train.svm",
+        "preparing",
+        "saving m.hog",
+    ):
+        assert what in seen
+    command = [sys.executable, "-c", MAIN, *words]
+    plain = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    assert plain.stderr == ""
+    assert timeless(left_of(seen)) == timeless(plain.stdout)
+
+
+def test_redirected_output_is_plain_while_errors_go_to_a_terminal(folder: Path) -> None:
+    words = ["train", "train.svm", "--epochs", "3", "--tol", "0"]
+    _, seen, piped = on_a_terminal(*words, cwd=folder, stdout=subprocess.PIPE)
+    assert piped is not None
+    assert b"\x1b" not in piped
+    assert b"\r" not in piped
+    assert "reading" not in piped.decode()
+    assert "reading train.svm" in seen
+    assert left_of(seen) == ""
+
+
+def test_quiet_is_quiet_on_a_terminal(folder: Path) -> None:
+    assert on_a_terminal("train", "train.svm", "--quiet", cwd=folder)[:2] == (0, "")
+
+
+def test_results_are_not_mixed_with_what_is_done(folder: Path) -> None:
+    code, _, _ = on_a_terminal("train", "train.svm", "--model", "p.hog", cwd=folder)
+    assert code == 0
+    for command in ("predict", "evaluate"):
+        _, seen, _ = on_a_terminal(command, "p.hog", "train.svm", cwd=folder)
+        assert f"{command.removesuffix('e')}ing" in seen
+        words = [sys.executable, "-c", MAIN, command, "p.hog", "train.svm"]
+        plain = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
+        assert left_of(seen) == plain.stdout
+
+
+def test_ctrl_c_on_a_terminal_leaves_a_clean_line(folder: Path) -> None:
+    script = "import signal; signal.setitimer(signal.ITIMER_REAL, 2.5); "
+    script += "signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT)); "
+    words = ["train", "train.svm", "--epochs", "10000000", "--tol", "0", "--objective-every", "0"]
+    code, seen, _ = on_a_terminal(*words, "--solver", "sgd", cwd=folder, before=script)
+    assert code == 130
+    assert left_of(seen).endswith("hogwild: interrupted; no --model was asked for\n")
+
+
+class Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_bars_have_colors_with_rich_and_letters_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("rich")
+    now = Doing("reading x", share=0.5, more="9 MB/s")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    colored = Terminal()
+    Live(colored).show(now)
+    assert colored.getvalue().startswith("reading x  \x1b[")
+    assert "9 MB/s" in colored.getvalue()
+    monkeypatch.setitem(sys.modules, "rich", None)
+    plain = Terminal()
+    Live(plain).show(now)
+    assert plain.getvalue() == f"reading x  {'#' * 12}{'.' * 12}   50 %  9 MB/s"
+
+
+def test_a_line_is_cut_to_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    narrow = Terminal()
+    Live(narrow).show(Doing("reading " + "x" * 50, share=0.5))
+    assert len(narrow.getvalue()) == 29
+
+
+def test_a_notebook_writes_over_with_blanks() -> None:
+    output = type("OutStream", (StringIO,), {"__module__": "ipykernel.iostream"})()
+    shown = Live(output)
+    shown.show(Doing("reading"))
+    shown.show(None)
+    assert output.getvalue() == "reading\r       \r"
+
+
+@pytest.fixture
+def said() -> Iterator[list[str]]:
+    """What is shown."""
+    said: list[str] = []
+    with status.shown_by(lambda now: said.append(f"{now.what} {now.more}" if now else "")):
+        yield said
+
+
+def test_a_kernel_that_is_compiled_says_so_and_a_known_one_does_not(
+    said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiling, "cache_folder", lambda: tmp_path)
+    for times in (1, 1):  # the second time, there is a file
+        kernel = compiling.kernel(numba.int64(numba.int64))(lambda number: number + 1)
+        assert kernel(1) == 2
+        assert (
+            sum("compiling kernels (first run on this machine)" in text for text in said) == times
+        )
+
+
+def test_reading_says_how_far_and_how_fast(said: list[str], folder: Path) -> None:
+    load(folder / "train.svm")
+    rated = [text for text in said if text.startswith("reading train.svm")]
+    assert any(re.search(r"[\d,]+ MB/s, \d+ s left", text) for text in rated)
+
+
+def test_training_says_what_it_does(said: list[str], folder: Path, tmp_path: Path) -> None:
+    rows, file = hogwild.load(folder / "train.svm"), tmp_path / "m.hog"
+    hogwild.train(rows, epochs=3, tol=0, model=file, solver="sgd", watcher=Quiet())
+    shown = list(dict.fromkeys(text.strip() for text in said if text))
+    wanted = ["preparing", "searching for a learning rate", "epoch 1 of at most 3"]
+    wanted += ["epoch 2 of at most 3", "making the model", f"saving {file}"]
+    assert [text for text in shown if text in wanted] == wanted
+    said.clear()
+    hogwild.search(rows, l2=[1e-3, 1e-4], folds=2, watcher=Quiet())
+    assert any(text.startswith("comparing 3 of 4 trainings, ") for text in said)
+
+
+def test_an_epoch_is_shown_with_the_time_left(said: list[str]) -> None:
+    rows = rcv1(20_000, 3_000)[0]
+    hogwild.train(rows, epochs=200, tol=0, solver="sgd", time_limit=1, watcher=Quiet())
+    assert any(re.fullmatch(r"epoch \d+ of at most 200 at most \d s left", text) for text in said)
+
+
+def test_what_takes_long_is_shown_again_and_again(said: list[str], monkeypatch: Any) -> None:
+    monkeypatch.setattr(status, "BEAT", 0.01)
+    with status.doing("thinking"):
+        time.sleep(0.2)
+    assert said.count("thinking ") > 3
+
+
+def test_python_prints_the_lines_of_the_command_line_if_asked(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = hogwild.load(folder / "train.svm")
+    options = {"epochs": 3, "tol": 0.0}
+    hogwild.train(rows, **options)
+    assert capsys.readouterr().out == ""
+    hogwild.train(rows, verbose=1, **options)
+    said = capsys.readouterr().out
+    assert f"{folder / 'train.svm'}: 2,000 rows" in said
+    assert said.endswith("try epochs=9\n")
+    result = hogwild.train(rows, verbose=2, **options)
+    why = result.header["chosen"]["why"]
+    assert why in capsys.readouterr().out.replace("\n ", "")
+    assert why not in said.replace("\n ", "")
+    with pytest.raises(OptionError, match="verbose: not together with a watcher"):
+        hogwild.train(rows, verbose=1, watcher=Lines())
+    found = hogwild.search(rows, l2=[1e-3, 1e-4], verbose=1)
+    assert "picked l2" in capsys.readouterr().out
+    assert repr(found).startswith("<SearchResult ")
+
+
+@pytest.mark.parametrize("kind", ["HogwildClassifier", "HogwildRegressor"])
+def test_estimators_are_verbose_if_asked(
+    kind: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = hogwild.load(folder / "train.svm")
+    for verbose in (0, 1):
+        getattr(hogwild, kind)(verbose=verbose).fit(rows)
+        assert ("2,000 rows" in capsys.readouterr().out) == bool(verbose)
+
+
+def result(reason: str, objectives: list[float], gap: float | None = None, **options: Any) -> Any:
+    """What `ending` looks at."""
+    trace = [
+        {"seconds": float(number), "objective": objective, "gap": gap}
+        for number, objective in enumerate(objectives, 1)
+    ]
+    options = {"tol": 1e-3, "objective_every": 1, "time_limit": None} | options
+    model = SimpleNamespace(about={"trace": {"last": {"epoch": 1}}})
+    header = {"options": options}
+    return SimpleNamespace(reason=reason, trace=trace, header=header, model=model)
+
+
+@pytest.mark.parametrize(
+    ("ended", "said"),
+    [
+        (
+            result("epochs", [1.0, 0.5, 0.49]),
+            "stopped after 3 epochs (the limit) in 3.000 s, not converged: the objective still "
+            "falls 2 % an epoch; try --epochs 9",
+        ),
+        (
+            result("epochs", [0.5, 0.5]),
+            "stopped after 2 epochs (the limit) in 2.000 s: the objective hardly falls any more",
+        ),
+        (
+            result("epochs", [0.5]),
+            "stopped after 1 epoch (the limit) in 1.000 s, not converged: there were too few "
+            "epochs to tell; try --epochs 3",
+        ),
+        (
+            result("epochs", [0.5], gap=0.02),
+            "stopped after 1 epoch (the limit) in 1.000 s, not converged: within 2 % of the "
+            "optimum, proved; try --epochs 3",
+        ),
+        (
+            result("time", [1.0, 0.8], time_limit=2.0),
+            "stopped after 2 epochs in 2.000 s (the time limit), not converged: the objective "
+            "still falls 20 % an epoch; try --time-limit 6",
+        ),
+        (
+            result("overfitting", [0.5, 0.4, 0.3]),
+            "stopped after 3 epochs in 3.000 s: the loss on held-out data falls no more; the model "
+            "is that of epoch 1",
+        ),
+        (result("target", [0.5]), "stopped at the target after 1 epoch in 1.000 s"),
+        (
+            result("stuck", [0.5], gap=1e-8),
+            "stopped after 1 epoch in 1.000 s, within 1e-06 % of the optimum, proved; single "
+            "precision proves no more",
+        ),
+        (
+            result("unreachable", [0.5], gap=1e-3),
+            "stopped after 1 epoch in 1.000 s, within 0.1 % of the optimum, proved; the target is "
+            "below the optimum",
+        ),
+        (
+            result("converged", [0.5], gap=1e-4),
+            "converged after 1 epoch in 1.000 s, within 0.01 % of the optimum, proved",
+        ),
+        (result("interrupted", [0.5]), "interrupted after 1 epoch in 1.000 s"),
+    ],
+    ids=lambda value: value.reason if hasattr(value, "reason") else "",
+)
+def test_the_last_line_says_what_happened_and_what_to_do(ended: Any, said: str) -> None:
+    assert ending(ended, lambda name, value: f"--{name.replace('_', '-')} {value}") == said
+
+
+def test_results_and_models_are_short_and_have_a_table_and_a_curve(folder: Path) -> None:
+    ratings = hogwild.Ratings(np.arange(60) % 6, np.arange(60) % 7, np.ones(60))
+    for trained in (
+        hogwild.train(hogwild.load(folder / "train.svm"), solver="sgd", epochs=3, tol=0),
+        hogwild.train(ratings, epochs=3, tol=0),
+    ):
+        objective = trained.trace[-1]["objective"]
+        assert repr(trained).startswith(f"<Result epochs, 3 epochs, objective {objective:.6g}, <")
+        assert len(repr(trained)) < 200
+        page = trained._repr_html_()
+        for part in ("<table>", "<svg", "Learning curve", "objective", f"{objective:.6g}"):
+            assert part in page
+        assert "<script" not in page
+        assert f"{objective:.6g}" in trained.model._repr_html_()
+        assert "<svg" not in trained.model._repr_html_()
+
+
+def test_nothing_is_shown_where_there_is_no_terminal() -> None:
+    with live():
+        assert status._show is None
