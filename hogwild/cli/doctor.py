@@ -7,40 +7,54 @@ import time
 from typing import Any
 
 from hogwild import machine
+from hogwild.cli.parser import group
+from hogwild.cli.streams import show
 from hogwild.kernels.compile import cache_folder
 from hogwild.learn import fetching
 from hogwild.parallel import processes
+from hogwild.warm import warm
+
+EXAMPLES = ("", "--warm")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add = group(parser, "output").add_argument
+    add("--json", action="store_true", help="print one JSON object")
+    add(
+        "--warm",
+        action="store_true",
+        help="first compile the kernels of the usual losses, solvers and strategies: the first "
+        "training need not wait for them",
+    )
 
 
 def run(parsed: argparse.Namespace) -> int:
     """Prints what this machine gives to hogwild."""
+    if parsed.warm:
+        warm()
     found = _findings()
     if parsed.json:
-        print(json.dumps(found))
+        show(json.dumps(found))
         return 0
     cores, memory, cache = found["cores"], found["memory"], found["kernel_cache"]
     has = machine.counted(cores["machine"], cores["physical"])
     quota = "no quota" if cores["quota"] is None else f"a quota of {cores['quota']:g}"
-    print(f"processor      {found['cpu']}")
-    print(
+    show(f"processor      {found['cpu']}")
+    show(
         f"cores          {cores['usable']} may be used: the machine has {has}, "
         f"affinity allows {cores['affinity']}, {quota}"
     )
-    print(f"load           other programs keep {found['other_load']:.2f} cores busy")
+    show(f"load           other programs keep {found['other_load']:.2f} cores busy")
     limit, free, peak = (memory[name] / 2**30 for name in ("limit", "available", "peak"))
-    print(f"memory         {limit:.1f} GiB, {free:.1f} free; this command took {peak:.2f}")
-    print(f"workers        {found['workers']}")
-    print(f"versions       {', '.join(f'{name} {v}' for name, v in found['versions'].items())}")
+    show(f"memory         {limit:.1f} GiB, {free:.1f} free; this command took {peak:.2f}")
+    show(f"workers        {found['workers']}")
+    show(f"versions       {', '.join(f'{name} {v}' for name, v in found['versions'].items())}")
     if cache["folder"] is None:
-        print("kernel cache   none: no folder can be written; kernels are compiled in every run")
+        show("kernel cache   none: no folder can be written; kernels are compiled in every run")
     else:
         state = f"{cache['kernels']} kernels, {cache['bytes'] / 1e6:.1f} MB"
-        print(f"kernel cache   {cache['folder']}: {state if cache['kernels'] else 'still empty'}")
-    print(f"row fetching   {_fetching_words(found['fetching'])}")
+        show(f"kernel cache   {cache['folder']}: {state if cache['kernels'] else 'still empty'}")
+    show(f"row fetching   {_fetching_words(found['fetching'])}")
     return 0
 
 
