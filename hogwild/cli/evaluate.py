@@ -56,7 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("data", metavar="DATA", help="labelled rows, or ratings")
     add = group(parser, "data").add_argument
     add("--sample-weight", metavar="FILE", help="weights of the rows of DATA: a number a line")
-    add = group(parser, "output").add_argument
+    add = group(parser, "model").add_argument
     add(
         "--certify",
         action="store_true",
@@ -69,6 +69,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         text = f"with --certify: {what} of the objective [what the model says]"
         text += "; cross_entropy is that of softmax" * (name == "loss")
         add(f"--{name}", help=text, **kind)  # type: ignore[arg-type]
+    add = group(parser, "output").add_argument
     add(
         "--plot",
         metavar="FILE",

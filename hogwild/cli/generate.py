@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hogwild.cli.parser import group
 from hogwild.cli.streams import show
 from hogwild.data.files import save
 from hogwild.data.ratings_files import format_to_write, save_ratings
@@ -57,9 +58,10 @@ def _kind(
     parser = kinds.add_parser(name, help=text, description=f"hogwild generate {name}: {text}.")
     file = f"a file to write: {suffixes}; text also with .gz or .bz2 behind"
     parser.add_argument("output", metavar="OUT", help=file)
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="[%(default)s]")
+    add = group(parser, "data").add_argument
+    add("--seed", type=int, default=0, metavar="N", help="[%(default)s]")
     parser.set_defaults(write=write)
-    return parser.add_argument  # type: ignore[no-any-return]
+    return add  # type: ignore[no-any-return]
 
 
 def run(parsed: argparse.Namespace) -> int:

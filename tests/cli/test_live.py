@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import chdir, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ import pytest
 
 import hogwild
 from hogwild import OptionError, status
+from hogwild.cli import main
 from hogwild.coordinator import Quiet
 from hogwild.data.files import load
 from hogwild.data.synthetic import rcv1
@@ -57,6 +59,13 @@ def on_a_terminal(
     return running.returncode, got.decode(), piped
 
 
+def plain(*words: str, cwd: Path) -> str:
+    """The same where there is no terminal."""
+    with chdir(cwd), redirect_stdout(StringIO()) as said:
+        assert main(list(words)) == 0
+    return said.getvalue()
+
+
 def left_of(text: str) -> str:
     """What stays on the terminal."""
     return re.sub(r"[^\n]*\r\x1b\[K", "", text.replace("\r\n", "\n"))
@@ -79,10 +88,7 @@ def test_a_terminal_shows_what_is_done_and_keeps_the_lines(folder: Path, before:
         "saving m.hog",
     ):
         assert what in seen
-    command = [sys.executable, "-c", MAIN, *words]
-    plain = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    assert plain.stderr == ""
-    assert timeless(left_of(seen)) == timeless(plain.stdout)
+    assert timeless(left_of(seen)) == timeless(plain(*words, cwd=folder))
 
 
 def test_redirected_output_is_plain_while_errors_go_to_a_terminal(folder: Path) -> None:
@@ -101,14 +107,11 @@ def test_quiet_is_quiet_on_a_terminal(folder: Path) -> None:
 
 
 def test_results_are_not_mixed_with_what_is_done(folder: Path) -> None:
-    code, _, _ = on_a_terminal("train", "train.svm", "--model", "p.hog", cwd=folder)
-    assert code == 0
+    plain("train", "train.svm", "--model", "p.hog", cwd=folder)
     for command in ("predict", "evaluate"):
         _, seen, _ = on_a_terminal(command, "p.hog", "train.svm", cwd=folder)
         assert f"{command.removesuffix('e')}ing" in seen
-        words = [sys.executable, "-c", MAIN, command, "p.hog", "train.svm"]
-        plain = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
-        assert left_of(seen) == plain.stdout
+        assert left_of(seen) == plain(command, "p.hog", "train.svm", cwd=folder)
 
 
 def test_ctrl_c_on_a_terminal_leaves_a_clean_line(folder: Path) -> None:

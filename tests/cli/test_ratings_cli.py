@@ -121,6 +121,16 @@ def test_what_cannot_be_generated(run: Run, words: str, said: str) -> None:
     assert not list(Path().iterdir())
 
 
+def test_ratings_are_factorized_unless_another_task_is_named(run: Run) -> None:
+    run(f"generate ratings r.csv {SMALL}")
+    code, out, _ = run("train r.csv --rank 2 --epochs 2 --test r.csv")
+    assert code == 0
+    assert "900 ratings of 40 items by 60 users" in out
+    code, _, problems = run("train r.csv --task svm")
+    assert (code, "--task: r.csv holds ratings, by its name" in problems) == (2, True)
+    assert "search compares linear models only" in run("train r.csv --folds 2")[2]
+
+
 def test_no_rating_to_train_or_to_test_on(run: Run) -> None:
     words = "generate ratings a.csv --users 5 --items 9 --ratings 5 --seed 1 --test b.csv"
     for share in ("1e-9", "0.999999"):
