@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hogwild.cli.options import plain
+from hogwild.cli.streams import show
 from hogwild.data.files import opened
 from hogwild.errors import OptionError
 from hogwild.learn.registry import load_model
@@ -31,14 +32,14 @@ def inspect_model(parsed: argparse.Namespace) -> int:
     if parsed.json:
         listed = {"top": {plain(label): pairs for label, pairs in top.items()}}
         known = {"kind": model.kind, "loss": model.loss, "bytes": size}
-        print(json.dumps(known | shape | model.about | listed))
+        show(json.dumps(known | shape | model.about | listed))
         return 0
     for name, text in _lines(model, size, shape).items():
-        print(f"{name:12}{text}")
+        show(f"{name:12}{text}")
     for label, pairs in top.items():
-        print(f"\nlargest weights of {plain(label)}")
+        show(f"\nlargest weights of {plain(label)}")
         for feature, weight in pairs:
-            print(f"{weight:>12.6g}   {feature}")
+            show(f"{weight:>12.6g}   {feature}")
     return 0
 
 

@@ -2,15 +2,20 @@
 
 import argparse
 
+from hogwild.cli.parser import group
+from hogwild.cli.streams import show
 from hogwild.paths import check_files
 from hogwild.plots import AGAINST, check_output, learning_curves, write
 
 OUTPUT = "curves.html"
+EXAMPLES = ("run.jsonl", "one.jsonl other.jsonl --against epochs --output curves.png")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("traces", metavar="TRACE", nargs="+", help="a file that train --trace wrote")
+    parser.add_argument(
+        "traces", metavar="TRACE", nargs="+", help="a file that train --trace wrote"
+    )
+    add = group(parser, "output").add_argument
     add(
         "--output",
         metavar="FILE",
@@ -25,5 +30,5 @@ def run(parsed: argparse.Namespace) -> int:
     check_files({"output": parsed.output}, *parsed.traces)
     check_output(parsed.output)
     write(parsed.output, "Learning curves", learning_curves(parsed.traces, parsed.against))
-    print(f"saved: {parsed.output}")
+    show(f"saved: {parsed.output}")
     return 0

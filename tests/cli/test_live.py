@@ -251,9 +251,9 @@ def result(reason: str, objectives: list[float], gap: float | None = None, **opt
         {"seconds": float(number), "objective": objective, "gap": gap}
         for number, objective in enumerate(objectives, 1)
     ]
-    options = {"tol": 1e-3, "objective_every": 1, "time_limit": None} | options
+    options = {"tol": 1e-3, "objective_every": 1, "time_limit": None, "l2": 1e-4, "l1": 0} | options
     model = SimpleNamespace(about={"trace": {"last": {"epoch": 1}}})
-    header = {"options": options}
+    header = {"options": options, "chosen": {"proves": gap is not None}}
     return SimpleNamespace(reason=reason, trace=trace, header=header, model=model)
 
 
@@ -293,7 +293,7 @@ def result(reason: str, objectives: list[float], gap: float | None = None, **opt
         (
             result("stuck", [0.5], gap=1e-8),
             "stopped after 1 epoch in 1.000 s, within 1e-06 % of the optimum, proved; single "
-            "precision proves no more",
+            "precision may prove no more",
         ),
         (
             result("unreachable", [0.5], gap=1e-3),
@@ -305,6 +305,7 @@ def result(reason: str, objectives: list[float], gap: float | None = None, **opt
             "converged after 1 epoch in 1.000 s, within 0.01 % of the optimum, proved",
         ),
         (result("interrupted", [0.5]), "interrupted after 1 epoch in 1.000 s"),
+        (result("good", [0.5]), "stopped by a callback (good) after 1 epoch in 1.000 s"),
     ],
     ids=lambda value: value.reason if hasattr(value, "reason") else "",
 )
