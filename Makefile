@@ -9,8 +9,9 @@
 # make peers-mf         the same for factorization: installs them in experiments/.peers first (3 GB)
 # make perceptrons      distributed perceptrons: mixing and votes, by test error
 # make textbooks        the textbooks' experiments on SGD, with a page that explains them (ROWS=...)
+# make docs            the documentation, in site/: open site/index.html
 # make package          sdist and wheel in dist/, and the wheel tried in a fresh environment
-# make clean            removes .venv, dist, the peers, and what the experiments wrote
+# make clean            removes .venv, site, dist, the peers, and what the experiments wrote
 
 ROWS ?= 200000
 SHAPE ?= rcv1
@@ -24,7 +25,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: run-experiment test test-all test-extras check format speed scaling peers peers-mf perceptrons textbooks \
-  package clean
+  docs package clean
 
 run-experiment: .venv/installed
 	$(BIN)/python experiments/run.py --rows $(ROWS)
@@ -73,6 +74,9 @@ perceptrons: .venv/installed
 textbooks: .venv/installed
 	$(BIN)/python experiments/textbooks.py --rows $(ROWS)
 
+docs: .venv/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 # A list of files that is left from an earlier build would add them to the sdist
 package: .venv/installed-dev
 	rm -rf dist hogwild.egg-info
@@ -90,5 +94,10 @@ package: .venv/installed-dev
 	$(PIP) --editable ".[dev]"
 	@touch $@
 
+# Not beside the tests: they need none of it
+.venv/installed-docs: .venv/installed
+	$(PIP) --editable ".[docs]"
+	@touch $@
+
 clean:
-	rm -rf .venv dist hogwild.egg-info experiments/.peers .extras experiments/out .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv site dist hogwild.egg-info experiments/.peers .extras experiments/out .mypy_cache .ruff_cache .pytest_cache

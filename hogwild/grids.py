@@ -20,8 +20,9 @@ Options = dict[str, Any]
 def logspace(start: float, end: float, count: int) -> list[float]:
     """`count` values from `start` to `end`, each the same factor from the next.
 
-    >>> logspace(1e-4, 1e-2, 3)
-    [0.0001, 0.001, 0.01]
+    Examples:
+        >>> logspace(1e-4, 1e-2, 3)
+        [0.0001, 0.001, 0.01]
     """
     return _between("logspace", start, end, count)
 
