@@ -58,7 +58,7 @@ def included(name: str, until: str | None) -> str:
 def commands() -> Iterator[str]:
     """Every command, and each kind of its own that it has."""
     for name, summary in cli.COMMANDS.items():
-        (kinds,) = _kinds(cli._parser([name]))
+        (kinds,) = _kinds(cli.parser_of([name]))
         yield from command(kinds.choices[name], 2, summary)
 
 
