@@ -59,7 +59,13 @@ def memory_limit(cgroups: Path = CGROUPS, own: Path = OWN_CGROUP) -> int:
     """Bytes of memory that this process may have: the machine's, or a container's limit."""
     words = [_words(folder / "memory.max") for folder in _cgroup_folders(cgroups, own)]
     limits = [int(some[0]) for some in words if some and some[0].isdigit()]
-    return min([int(psutil.virtual_memory().total), *limits])
+    return min([_whole_memory(), *limits])
+
+
+@cache
+def _whole_memory() -> int:
+    """Bytes of memory of the machine: psutil takes long to say so."""
+    return int(psutil.virtual_memory().total)
 
 
 def available_memory() -> int:
