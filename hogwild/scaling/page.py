@@ -46,7 +46,7 @@ text, .marker { fill: currentColor; }
 .marker { stroke: Canvas; stroke-width: .8; }
 .point { fill: transparent; stroke: none; }
 .bars { width: 100%; }
-.bars td { width: 80%; text-align: left; }
+.bars td { width: 80%; padding-right: 3.5rem; text-align: left; }
 i { display: inline-block; height: 1em; vertical-align: middle; print-color-adjust: exact; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
