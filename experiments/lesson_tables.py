@@ -76,6 +76,6 @@ def seen(found: dict[str, Point], tested: int) -> list[str]:
     chance = 100 * math.sqrt(least * (1 - least) / tested)
     return [
         *says,
-        f"Our test errors differ by {apart:.2f} percentage points at most. The standard error of "
-        f"each, for {tested:,} rows, is {chance:.2f}.",
+        f"The largest difference between our test errors is {apart:.2f} percentage points. The "
+        f"standard error of each, for {tested:,} rows, is {chance:.2f}.",
     ]

@@ -8,7 +8,6 @@ MLflow, TensorBoard and Optuna are imported when they are used.
 """
 
 import csv
-import importlib
 import json
 import math
 import numbers
@@ -18,8 +17,11 @@ from typing import Any, TextIO
 
 from hogwild.coordinator import Result, Run, Watcher
 from hogwild.errors import HogwildError, OptionError
+from hogwild.extras import library
 from hogwild.paths import PathLike, check_files
 from hogwild.trace import Row
+
+NEEDED_BY = "this callback"
 
 
 class Callback(Watcher):
@@ -53,7 +55,7 @@ class Followers(Watcher):
     def following(self, run: Run) -> Iterator[None]:
         """Tells callbacks which run it is, and when it is over, however it ends."""
         self._run = run
-        with ExitStack() as self._ends:  # all are told, even if one of them fails
+        with ExitStack() as self._ends:  # calls `end` of every callback, even if one fails
             try:
                 yield
             except HogwildError as problem:
@@ -206,7 +208,7 @@ class MLflow(Callback):
     """
 
     def start(self, header: Row) -> None:
-        self._mlflow = _imported("mlflow")
+        self._mlflow = library("mlflow", "mlflow", NEEDED_BY)
         self._is_ours = self._mlflow.active_run() is None
         if self._is_ours:
             self._mlflow.start_run()
@@ -228,7 +230,8 @@ class TensorBoard(Callback):
         self._folder = folder
 
     def start(self, header: Row) -> None:
-        self._writer = _imported("tensorboard.summary").Writer(str(self._folder))
+        summary = library("tensorboard.summary", "tensorboard", NEEDED_BY)
+        self._writer = summary.Writer(str(self._folder))
 
     def epoch(self, row: Row) -> None:
         for name, value in _numbers(row).items():
@@ -251,14 +254,4 @@ class OptunaPruning(Callback):
             return
         self._trial.report(value, row["epoch"])
         if self._trial.should_prune():
-            raise _imported("optuna").TrialPruned(f"{self._metric} {value:g}")
-
-
-def _imported(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as missing:
-        library = name.partition(".")[0]
-        raise HogwildError(
-            f"this callback needs {library}, which is not installed: pip install {library}"
-        ) from missing
+            raise library("optuna", "optuna", NEEDED_BY).TrialPruned(f"{self._metric} {value:g}")

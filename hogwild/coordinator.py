@@ -485,7 +485,7 @@ class Run:
             self._control.stop()
 
     def _left(self, done: float) -> str:
-        """How much longer training takes, after so many epochs."""
+        """The time that is left, estimated from the epochs done so far."""
         spent, epochs, limit = self._clock.seconds, self.config.epochs, self.config.time_limit
         left = [limit - spent] if limit is not None else []
         left += [spent / done * (epochs - done)] if epochs is not None and done > 0 else []

@@ -12,5 +12,6 @@ def library(name: str, package: str, what: str) -> Any:
         return importlib.import_module(name)
     except ImportError as problem:
         raise HogwildError(
-            f'{what} needs {name.partition(".")[0]}: pip install "{package}" ({problem})'
+            f"{what} needs {name.partition('.')[0]}, which is not installed: "
+            f'pip install "{package}" ({problem})'
         ) from None
