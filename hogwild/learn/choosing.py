@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hogwild.data.rows import Rows
-from hogwild.learn.cholesky import operations
+from hogwild.learn.cholesky import are_few, operations
 from hogwild.learn.duals import DUALS
 from hogwild.learn.losses import LOSSES
 from hogwild.learn.needs import KINKED, ON_COLUMNS
@@ -38,9 +38,9 @@ DENSE = 0.05  # share of the values that are not 0
 MOST_OPERATIONS = 100.0  # of normal equations, for each non-zero
 # The mean squared length of rows that are not scaled, and times l2 n from where dual is slow
 UNSCALED, HARD = 100.0, 1000.0
-# The same times, from where newton is faster with the hinge and few columns: a9a with an l2 of 1e-6
-# has 400 (0.15 s, and not 1.4), with 1e-4 it has 4 (0.26 s, and not 0.04). And the mean square of
-# values over that of a typical one, where columns are of very different sizes
+# The same times, from where interior points are faster with the hinge, where columns are not so few
+# that each step has a matrix. And the mean square of values over that of a typical one, where
+# columns are of very different sizes
 HARD_WITH_FEW, FEWEST_COLUMNS, APART = 40.0, 500, 100.0
 # Classes, from where descent with a smooth loss is faster unless the penalty is weak: 20 topics of
 # RCV1, logistic with an l2 of 1e-4, end with a gap of 6e-4 after 0.09 s, and not 1e-4 after 0.37 s.
@@ -109,7 +109,9 @@ def _instead_of_dual(config: "Config", rows: Rows) -> Choice | None:
     times = square / (float(config.l2 or 0.0) * size)
     if square > UNSCALED and times > HARD and is_smooth:
         return NEWTON, "values are large, which is nothing to it"
-    if config.loss_name in KINKED:
+    if config.loss_name in KINKED and are_few(rows.columns, size, rows.nonzeros):
+        return NEWTON, "columns are few"
+    if config.loss_name == "hinge":
         if times > HARD_WITH_FEW and rows.columns <= FEWEST_COLUMNS:
             return NEWTON, "columns are few, and the penalty is small beside the values"
         if times > HARD and (rows.columns <= FEW_COLUMNS or apart > APART):

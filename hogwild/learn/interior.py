@@ -29,7 +29,7 @@ from hogwild.kernels import passes as kernels
 from hogwild.kernels.compile import Kernel
 from hogwild.learn.cholesky import factored
 from hogwild.learn.conjugate import Progress, conjugate_gradients
-from hogwild.learn.newton import Newton, NewtonProof
+from hogwild.learn.newton import NewtonProof
 from hogwild.learn.problem import Doubles, Passed
 from hogwild.parallel.memory import Arrays
 
@@ -58,13 +58,6 @@ class Step(NamedTuple):
     t: Doubles
     excess: Doubles
     lack: Doubles
-
-
-class Interior(Newton):
-    """The interior-point method, where Newton's method would need a second derivative."""
-
-    def outcome(self, columns: int, nonzeros: float) -> NewtonProof:
-        return InteriorProof(self._config, self._heads, self._data, columns)
 
 
 class InteriorProof(NewtonProof):

@@ -75,6 +75,7 @@ class NewtonProof(Iterated):
 
     first: FirstEpochs | None = None
     most_worth = MOST_WORTH
+    kind_of_passes: type[Passes] = Passes
 
     def __init__(self, config: Config, heads: Heads, data: Set, columns: int) -> None:
         super().__init__(config)
@@ -89,7 +90,7 @@ class NewtonProof(Iterated):
             self._passes = ClassPasses(*given, config.intercept)
             self.scratch = self._passes.scratch
         else:
-            self._passes = Passes(*given, config.loss_value, config.intercept)
+            self._passes = self.kind_of_passes(*given, config.loss_value, config.intercept)
         self._reset()
 
     def _reset(self) -> None:
@@ -282,6 +283,13 @@ class NewtonProof(Iterated):
     def _move(self, found: Solution) -> None:
         """Goes along the direction as far as the objective falls, and looks there."""
         before, gap = self._objective, self._objective - self.bound
+        self._go(found)
+        stands = self._objective >= before - ROUNDING * abs(before)
+        least = min(PROGRESS * gap, gap - ROUNDING * abs(before))
+        idle = stands and self._objective - self.bound > least
+        self._idle = self._idle + 1 if idle else 0
+
+    def _go(self, found: Solution) -> None:
         turn = self._passes.turn(found.changes)
         step = self._length(found, turn)
         self._gained = found.gain
@@ -289,10 +297,6 @@ class NewtonProof(Iterated):
         self._scores += step * found.changes
         self._bias += step * turn
         self._look()
-        stands = self._objective >= before - ROUNDING * abs(before)
-        least = min(PROGRESS * gap, gap - ROUNDING * abs(before))
-        idle = stands and self._objective - self.bound > least
-        self._idle = self._idle + 1 if idle else 0
 
     def _length(self, found: Solution, turn: Bias) -> float:
         """How far to go: where the slope along the direction is small, and the objective lower.
@@ -330,8 +334,13 @@ class NewtonProof(Iterated):
 
     def prove(self, shared: Arrays) -> Doubles:
         """The sums for the weights; before a claim, for those in single precision."""
-        found = (self._scores, self._bias) if self.reason is None else self.settle(shared)
+        found = self._taken if self.reason is None else self.settle(shared)
         return np.array([self._loss_at(*found) * self._rows, *self._passes.errors(*found)])
+
+    @property
+    def _taken(self) -> tuple[Doubles, Bias]:
+        """The scores and the intercept of the weights that are stored."""
+        return self._scores, self._bias
 
     def settle(self, shared: Arrays) -> tuple[Doubles, Bias]:
         """Takes the objective of the weights in single precision; their scores and intercept."""
