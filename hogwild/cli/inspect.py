@@ -14,8 +14,9 @@ from hogwild.cli.parser import group
 from hogwild.cli.streams import show
 from hogwild.data import rating_statistics, statistics
 from hogwild.data.files import FORMATS as ROW_FORMATS
-from hogwild.data.files import load, opened, suffix_of
+from hogwild.data.files import load
 from hogwild.data.npz import Arrays
+from hogwild.data.opening import opened, suffix_of
 from hogwild.data.ratings_files import FORMATS, load_ratings, named_as_ratings
 from hogwild.data.ratings_npz import ITEMS, USERS
 from hogwild.errors import DataError, OptionError

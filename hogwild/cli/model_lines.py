@@ -9,7 +9,7 @@ import numpy as np
 
 from hogwild.cli.options import plain
 from hogwild.cli.streams import show
-from hogwild.data.files import opened
+from hogwild.data.opening import opened
 from hogwild.errors import OptionError
 from hogwild.learn.registry import load_model
 from hogwild.models.factors import FactorModel

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hogwild.data.files import suffix_of
+from hogwild.data.opening import suffix_of
 from hogwild.data.svmlight import NOT_FINITE, NUMBER
 from hogwild.errors import DataError, OptionError
 from hogwild.kernels.text import FLOAT32_LIMIT

@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from hogwild.data.columns import Layout, Unclear, checked_columns, layout_of, rating_of
 from hogwild.data.ids import BadIdError, Coder, Codes, Ids
+from hogwild.data.pieces import start_of_text
 from hogwild.data.ratings import Ratings
-from hogwild.data.svmlight import blocks_of, start_of_text
+from hogwild.data.svmlight import blocks_of
 from hogwild.data.texts import Texts
 from hogwild.errors import DataError
 from hogwild.kernels.delimited import (

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from hogwild.data import delimited, files, market, ratings_npz
-from hogwild.data.files import Format, format_of, opened, suffix_of, unpacked
+from hogwild.data.files import Format, format_of
+from hogwild.data.opening import opened, suffix_of, unpacked
 from hogwild.data.ratings import Ratings, check_duplicates
 from hogwild.errors import OptionError
 from hogwild.paths import PathLike, writing

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.data.labels import LabelSets, as_written
+from hogwild.data.pieces import start_of_text
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError
 from hogwild.kernels.text import FEATURE_WIDTH, FLOAT32_LIMIT, PADDING, format_lines, parse_lines
@@ -28,18 +29,6 @@ MOST_INDEX = 2**32 - 1
 
 # Written as the first line where the columns count from 0 but the first one is empty.
 FROM_ZERO = b"# index_base 0"
-
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-BINARY = {
-    b"\x1f\x8b": "gzip; let its name end in .gz",
-    b"BZh": "bzip2; let its name end in .bz2",
-    b"\xfd7zXZ": "xz; unpack it first",
-    b"\x28\xb5\x2f\xfd": "zstd; unpack it first",
-    b"PK\x03\x04": "zip; let its name end in .npz if it was saved by numpy or scipy",
-    b"\x93NUMPY": "a numpy array; give it to hogwild.Rows, or hogwild.Ratings",
-    b"\xff\xfe": "UTF-16 text; save it as UTF-8",
-    b"\xfe\xff": "UTF-16 text; save it as UTF-8",
-}
 
 TOKEN = re.compile(rb"[^ \t]+")
 NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -71,14 +60,6 @@ def blocks_of(file: Any) -> Iterator[tuple[bytearray, int]]:
     if kept:
         text[kept] = ord("\n")
         yield text, kept + 1
-
-
-def start_of_text(text: bytearray, complaint: str) -> int:
-    """Where the first line of a file begins, once it is clear that this is text."""
-    for magic, kind in BINARY.items():
-        if text.startswith(magic):
-            raise DataError(f"{complaint} but {kind}")
-    return len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
 
 
 class _Lines:
