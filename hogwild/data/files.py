@@ -1,10 +1,11 @@
 """Which format of rows is read by which module.
 
-A format is a function that reads from an open file, and one that writes into one. To add a format,
-write a module with both, and name its suffix in `FORMATS`.
+A format is a function that reads files of one data set, and one that writes into an open file. To
+add a format, write a module with both, and name its suffix in `FORMATS`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import numpy.typing as npt
 
 from hogwild.data import npz, svmlight
 from hogwild.data.opening import is_packed, opened, suffix_of, unpacked
-from hogwild.data.rows import Rows
+from hogwild.data.rows import Rows, joined
+from hogwild.data.sets import Files, files_of, name_of
 from hogwild.errors import DataError, OptionError
 from hogwild.paths import PathLike, writing
 
@@ -23,29 +25,58 @@ PACKED = (".npz",)  # formats that do their own packing
 
 Format = tuple[Callable[..., Any], Callable[..., None]]  # what reads, and what writes
 
-FORMATS: dict[str, Format] = {".npz": (npz.read, npz.write)}
+
+def _read_npz(paths: Sequence[Path], *, threads: int | None, **options: Any) -> Rows:
+    """Reads files of arrays one by one."""
+    parts = []
+    for path in paths:
+        with opened(path) as file:
+            parts.append(npz.read(path, file, **options))
+    return joined(parts, name_of(paths))
+
+
+FORMATS: dict[str, Format] = {".npz": (_read_npz, npz.write)}
 OTHERWISE: Format = svmlight.read, svmlight.write
 
 
-def load(path: PathLike, *, index_base: str | int = "auto", labels: bool = True) -> Rows:
-    """Reads rows from a file: a scipy `.npz`, or else svmlight text, plain or `.gz` or `.bz2`.
+def load(
+    path: Files,
+    *,
+    index_base: str | int = "auto",
+    labels: bool = True,
+    threads: int | None = None,
+) -> Rows:
+    """Reads rows from files: scipy's `.npz`, or else svmlight text.
+
+    Text may be compressed: `.gz`, `.bz2`, `.xz` or `.zst`. Several files are read as if they were
+    one, in their order.
 
     Args:
-        path: the file.
-        index_base: the number that the file gives to the first column. "auto" takes 0 if the
+        path: the file; or several: a list of files, a folder (all files in it by name, but hidden
+            ones and other folders), or a pattern such as "part-*.svm" (all that match, by name).
+        index_base: the number that the files give to the first column. "auto" takes 0 if the
             index 0 occurs anywhere, else 1.
         labels: False accepts data without labels, to predict.
+        threads: how many threads parse text; None: one for each core. The rows are the same for
+            any number.
 
     Raises:
-        DataError: the file cannot be used; the text says where, and what is expected there.
+        DataError: a file cannot be used, or one does not go with the others; the text says where,
+            and what is expected there.
     """
     if index_base not in INDEX_BASES or isinstance(index_base, bool):
         raise OptionError(f'index_base must be "auto", 0 or 1, not {index_base!r}')
-    path = Path(path)
-    read, _ = format_of(path, FORMATS, OTHERWISE)
-    with opened(path) as file:
-        rows: Rows = read(path, file, index_base=index_base, labels=labels)
-    return rows
+    paths = files_of(path)
+    options = {"index_base": index_base, "labels": labels, "threads": checked_threads(threads)}
+    groups = groupby(paths, lambda path: format_of(path, FORMATS, OTHERWISE)[0])
+    return joined([read(list(group), **options) for read, group in groups], name_of(paths))
+
+
+def checked_threads(threads: int | None) -> int | None:
+    """The number of threads that were asked for."""
+    if threads is not None and (isinstance(threads, bool) or threads < 1):
+        raise OptionError(f"threads must be 1 or more, or None, not {threads!r}")
+    return threads
 
 
 def save(rows: Rows, path: PathLike, *, index_base: int | None = None) -> None:
@@ -75,7 +106,7 @@ def save(rows: Rows, path: PathLike, *, index_base: int | None = None) -> None:
 
 
 def load_weights(path: PathLike) -> npt.NDArray[np.float64]:
-    """Reads a number from each line; the file may be `.gz` or `.bz2`.
+    """Reads a number from each line; the file may be compressed.
 
     Raises:
         DataError: says which line is not a number of 0 or more.

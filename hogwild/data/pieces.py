@@ -26,7 +26,8 @@ All formats of text are read through `read_pieces`. A format gives it a `Parser`
   may decide how all others are to be read.
 - Of all errors the first one in the order of the text is raised, whoever found it.
 - Memory is bounded: at most twice as many pieces as threads are parsed and not yet taken. Their
-  results may use arrays of a `Pool` again and again.
+  results may use arrays of a `Pool` again and again, and be copied from there into arrays that
+  are `Growing`.
 - What is no regular file (a pipe), or is packed, is read and unpacked by one thread at a time while
   the others parse.
 
@@ -38,8 +39,8 @@ program. A file that changes while it is read is refused.
 import os
 import stat
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -58,6 +59,8 @@ HEAD = 1 << 16  # bytes of a file that are in its first piece, at the least
 PIECE = 1 << 20  # bytes of text parsed at a time; with what comes of them they fit into a cache
 BEHIND = 1 << 13  # bytes that are read beyond a piece at first, for the rest of its last line
 SMALL = 1 << 22  # bytes of text that one thread reads sooner than several
+UNPACKED = 4  # bytes of text in a byte of a packed file, about
+MAPPED = 1 << 26  # bytes; so much malloc always maps by itself, and can move without copying
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BINARY = {
@@ -101,6 +104,8 @@ class Piece(NamedTuple):
     def place(self, at: int) -> str:
         """Where text[at] stands, for a message: file, line and column (in characters)."""
         line = self.text.rfind(b"\n", self.begin, at) + 1 or self.begin
+        if self.first and self.text.startswith(BYTE_ORDER_MARK, line):
+            line += len(BYTE_ORDER_MARK)
         column = len(self.text[line:at].decode("utf-8", "replace")) + 1
         return f"{self.name}: line {self.line_of(at)}, column {column}"
 
@@ -151,6 +156,72 @@ class Pool(Generic[T]):
         self._free.append(thing)
 
 
+class Growing:
+    """Arrays that are filled from several threads, and get longer in between.
+
+    `add` belongs into `Parser.take`, and `filling` into what that returns. `used` says how many
+    numbers each array has so far.
+    """
+
+    def __init__(self, kinds: Sequence[Any], paths: Sequence[Path]) -> None:
+        self._arrays = [np.empty(0, kind) for kind in kinds]
+        self.used = [0] * len(kinds)
+        sizes = [text_size(path) for path in paths]
+        self._size = sum(sizes) if all(sizes) else 0  # bytes of all text; 0: unknown
+        self._read = 0
+        self._to_fill = 0
+        self._filled = threading.Condition()
+
+    def add(self, counts: Sequence[int], size: int) -> list[int]:
+        """Where so many more numbers belong in each array, which came of `size` bytes of text.
+
+        One `filling` must follow.
+        """
+        places = self.used
+        self.used = [used + count for used, count in zip(places, counts, strict=True)]
+        self._read += size
+        pairs = list(zip(self._arrays, self.used, strict=True))
+        if any(len(array) < used for array, used in pairs):
+            with self._filled:
+                self._filled.wait_for(lambda: not self._to_fill)
+            self._arrays = [self._longer(array, used) for array, used in pairs]
+        with self._filled:
+            self._to_fill += 1
+        return places
+
+    @contextmanager
+    def filling(self) -> Iterator[list[npt.NDArray[Any]]]:
+        """The arrays, which stay where they are until this ends."""
+        try:
+            yield self._arrays
+        finally:
+            with self._filled:
+                self._to_fill -= 1
+                self._filled.notify_all()
+
+    def cut(self) -> list[npt.NDArray[Any]]:
+        """The arrays, with just the right length."""
+        for array, used in zip(self._arrays, self.used, strict=True):
+            array.resize(used, refcheck=False)
+        return self._arrays
+
+    def _longer(self, array: npt.NDArray[Any], used: int) -> npt.NDArray[Any]:
+        """The array with room for what is used, and for as much more as is expected."""
+        if len(array) >= used:
+            return array
+        ahead = 1.02 * self._size / self._read if self._read else 1.0
+        wanted = 1 + int(used * max(1 + 1 / 16, ahead))
+        if array.nbytes >= MAPPED:
+            # Moves pages instead of bytes, but fills the rest with zeros
+            array.resize(wanted, refcheck=False)
+            return array
+        if not self._size:
+            wanted = max(wanted, MAPPED // array.itemsize)
+        longer = np.empty(wanted, array.dtype)
+        longer[: len(array)] = array
+        return longer
+
+
 def read_pieces(paths: Sequence[Path], parser: Parser[Any], threads: int | None = None) -> None:
     """Reads files with a parser.
 
@@ -164,19 +235,24 @@ def read_pieces(paths: Sequence[Path], parser: Parser[Any], threads: int | None 
     """
     named = paths[0].name if len(paths) == 1 else f"{len(paths):,} files"
     with status.doing(f"reading {named}") as now:
-        size = sum(_size_of(path) for path in paths)
+        progress = Progress(now, sum(_size_of(path) for path in paths))
         count = threads_for(paths) if threads is None else threads
-        _Reading(paths, parser, count, Progress(now, size)).run()
+        _Reading(paths, parser, count, progress).run()
 
 
 def threads_for(paths: Sequence[Path]) -> int:
-    """How many threads read these files: one core each, and one alone where there is little."""
-    sizes = [_size_of(path) for path in paths]
+    """How many threads read these files: one for each core, but one alone where there is little."""
+    sizes = [_size_of(path) * (UNPACKED if is_packed(path) else 1) for path in paths]
     return 1 if all(sizes) and sum(sizes) < SMALL else usable_cores()
 
 
+def text_size(path: Path) -> int:
+    """Bytes of text in a file; 0 where nobody knows: in a pipe, or before it is unpacked."""
+    return 0 if is_packed(path) else _size_of(path)
+
+
 def _size_of(path: Path) -> int:
-    """The size of a regular file; 0 where nobody knows it."""
+    """The size of a regular file, else 0."""
     try:
         known = path.stat()
     except OSError:
