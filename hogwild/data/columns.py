@@ -125,6 +125,31 @@ def layout_of(
         raise DataError(f"{path}: line {first}: {problem}") from None
 
 
+def layout_like(
+    known: Layout,
+    of: str,
+    name: str,
+    lines: list[bytes],
+    columns: Columns | None,
+    values: bool,
+    first: int,
+) -> Layout:
+    """The layout of another file's first lines, which must be that of a file before it."""
+    try:
+        found = _layout(lines, known.separator, columns, values)
+    except Unclear as problem:
+        raise DataError(f"{name}: line {first}: {problem}") from None
+    if found == known:
+        return found
+    if found.header != known.header:
+        mine, others = ("a header", "none") if found.header else ("no header", "one")
+        what = f"has {mine}, and {of} has {others}"
+    else:
+        mine, others = (", ".join(str(n + 1) for n in one.places) for one in (found, known))
+        what = f"has user, item and value in the columns {mine}, and {of} in {others}"
+    raise DataError(f"{name}: line {first}: {what}; files of one data set must agree")
+
+
 def _fitting(
     lines: list[bytes], separator: bytes, columns: Columns | None, values: bool
 ) -> tuple[int, int]:

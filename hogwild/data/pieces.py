@@ -182,8 +182,7 @@ class Growing:
         self._read += size
         pairs = list(zip(self._arrays, self.used, strict=True))
         if any(len(array) < used for array, used in pairs):
-            with self._filled:
-                self._filled.wait_for(lambda: not self._to_fill)
+            self._wait()
             self._arrays = [self._longer(array, used) for array, used in pairs]
         with self._filled:
             self._to_fill += 1
@@ -198,6 +197,15 @@ class Growing:
             with self._filled:
                 self._to_fill -= 1
                 self._filled.notify_all()
+
+    def settled(self) -> list[npt.NDArray[Any]]:
+        """All that was added so far, once it is there; to be called where `add` is."""
+        self._wait()
+        return [array[:used] for array, used in zip(self._arrays, self.used, strict=True)]
+
+    def _wait(self) -> None:
+        with self._filled:
+            self._filled.wait_for(lambda: not self._to_fill)
 
     def cut(self) -> list[npt.NDArray[Any]]:
         """The arrays, with just the right length."""

@@ -8,7 +8,7 @@ regular expressions: a number that is hard to round, or a mistake, which gets it
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +22,7 @@ from hogwild.data.pieces import PIECE, Growing, Parser, Piece, Pool, read_pieces
 from hogwild.data.rows import Rows
 from hogwild.data.sets import name_of
 from hogwild.errors import DataError
-from hogwild.kernels.text import FEATURE_WIDTH, FLOAT32_LIMIT, PADDING, format_lines, parse_lines
+from hogwild.kernels.text import FEATURE_WIDTH, FLOAT32_LIMIT, format_lines, parse_lines
 
 VALUES = 1 << 16  # written at a time
 MAPPED = 1 << 26  # bytes; so much malloc always maps by itself, and can move without copying
@@ -58,24 +58,6 @@ def _scratch(size: int) -> Scratch:
     arrays = tuple(np.empty(size // fewest + 2, kind) for kind, fewest in shares)
     arrays[0][0] = arrays[3][0] = 0
     return arrays
-
-
-def blocks_of(file: Any) -> Iterator[tuple[bytearray, int]]:
-    """Whole lines, a block at a time: a buffer (always the same one) and how many bytes count."""
-    text = bytearray(PIECE + PADDING)
-    kept = 0
-    while got := file.readinto(memoryview(text)[kept : len(text) - PADDING]):
-        end = kept + got
-        size = text.rfind(b"\n", kept, end) + 1
-        if size:
-            yield text, size
-            text[: end - size] = text[size:end]
-        kept = end - size
-        if kept == len(text) - PADDING:  # a line that is longer than the buffer
-            text = text + bytes(kept)
-    if kept:
-        text[kept] = ord("\n")
-        yield text, kept + 1
 
 
 class _Found:
