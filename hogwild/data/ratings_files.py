@@ -37,9 +37,16 @@ FORMATS: dict[str, Format] = {
 }
 
 
-def named_as_ratings(path: PathLike) -> bool:
-    """Whether a file's name says that it holds ratings, and nothing else."""
-    return suffix_of(Path(path)) in FORMATS.keys() - files.FORMATS.keys()
+def named_as_ratings(path: Files) -> bool:
+    """Whether a file's name says that it holds ratings, and nothing else; several must agree."""
+    only_ratings = FORMATS.keys() - files.FORMATS.keys()
+    found = {suffix_of(file) in only_ratings: file for file in files_of(path)}
+    if len(found) > 1:
+        raise DataError(
+            f"{found[True]} holds ratings, by its name, and {found[False]} does not; a data set is "
+            "of one kind"
+        )
+    return True in found
 
 
 def format_to_write(path: Path) -> Format:

@@ -35,6 +35,11 @@ def files_of(given: Files) -> list[Path]:
     return [file for one in given for file in _meant(os.fspath(one))]
 
 
+def named(*given: Any) -> list[Path]:
+    """All files that some arguments name; others, such as data itself, are left out."""
+    return [file for one in given if are_files(one) for file in files_of(one)]
+
+
 def name_of(files: Sequence[Path]) -> str:
     """A name for some files together, for messages."""
     more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
