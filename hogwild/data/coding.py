@@ -22,20 +22,26 @@ class PieceOfIds:
         self._seen = seen
         self.codes = codes
         self.count = 0
+        self.reach = 0  # one more than the largest number
         self.coder: Coder | None = None if seen is not None else Coder(0)
 
     def add(self, given: Texts) -> None:
         """Adds ids as they stand in the text; refuses what is not UTF-8."""
         codes = self.codes[self.count : self.count + len(given)]
-        if self.coder is None and kernels.small_numbers(tuple(given), self._seen, codes) < len(
-            given
-        ):
-            self.coder = Coder(0)
-            known = self.codes[: self.count]
-            self.coder.add_numbers(known.astype(np.int64), known)
+        if self.coder is None:
+            done, reach = kernels.small_numbers(tuple(given), self._seen, codes)
+            self.reach = max(self.reach, int(reach))
+            if done < len(given):
+                self.give_codes()
         if self.coder is not None:
             self.coder.add(given, codes)
         self.count += len(given)
+
+    def give_codes(self) -> None:
+        """Replaces numbers by codes."""
+        self.coder = Coder(0)
+        known = self.codes[: self.count]
+        self.coder.add_numbers(known.astype(np.int64), known)
 
 
 class IdColumn:
@@ -43,6 +49,7 @@ class IdColumn:
 
     def __init__(self) -> None:
         self._seen: npt.NDArray[np.uint8] | None = np.zeros(ids.DIRECT, np.uint8)
+        self._reach = 0
         self._coder: Coder | None = None
 
     def begin(self, codes: Codes) -> PieceOfIds:
@@ -62,12 +69,12 @@ class IdColumn:
 
     def take(self, piece: PieceOfIds) -> Codes | None:
         """Adds the ids of the next piece; what is to be put for its codes, if they change."""
+        self._reach = max(self._reach, piece.reach)
         if self._coder is None:
             return None
         if piece.coder is None:  # it was begun before there were other ids
-            piece.coder = Coder(0)
-            known = piece.codes[: piece.count]
-            piece.coder.add_numbers(known.astype(np.int64), known)
+            piece.give_codes()
+        assert piece.coder is not None
         return self._coder.add_coder(piece.coder)
 
     def ids(self, codes: Codes, threads: int) -> Ids:
@@ -75,8 +82,8 @@ class IdColumn:
         if self._coder is not None:
             return self._coder.ids(codes)
         assert self._seen is not None
-        numbers = np.flatnonzero(self._seen)
-        places = np.zeros(int(numbers[-1]) + 1 if len(numbers) else 0, np.uint32)
+        numbers = np.flatnonzero(self._seen[: self._reach])
+        places = np.zeros(self._reach, np.uint32)
         places[numbers] = np.arange(len(numbers), dtype=np.uint32)
 
         def recode(begin: int, end: int) -> None:

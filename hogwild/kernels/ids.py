@@ -251,25 +251,27 @@ def write_numbers(numbers, blob, ends):
         ends[i + U(1)] = at - start
 
 
-@kernel(uint64(TEXTS, writable(uint8), writable(uint32)), fast=False)
+@kernel(UniTuple(uint64, 2)(TEXTS, writable(uint8), writable(uint32)), fast=False)
 def small_numbers(texts, seen, numbers):
     """The numbers that texts are, and marks of those that were seen.
 
-    Stops at a text that is no number that `seen` has a place for, and returns where. Several
-    threads may mark at the same time: all of them write 1.
+    Stops at a text that is no number that `seen` has a place for. Returns where, and one more than
+    the largest number. Several threads may mark at the same time: all of them write 1.
     """
     text, begins, ends = texts
     start = address_of(text)
     size = U(begins.size)
+    reach = U(0)
     for i in range(U(0), size):
         number, whole = whole_number(start + begins[i], start + ends[i])
         place = U(number)
         if not whole or place >= U(seen.size):
-            return i
+            return i, reach
+        reach = max(reach, place + U(1))
         if seen[place] == np.uint8(0):  # a write takes the line from all other cores
             seen[place] = np.uint8(1)
         numbers[i] = np.uint32(place)
-    return size
+    return size, reach
 
 
 @kernel(void(readonly(uint32), readonly(uint32), writable(uint32)), fast=False)
