@@ -19,6 +19,7 @@ from hogwild.data.files import load, load_weights
 from hogwild.data.ratings import Ratings
 from hogwild.data.ratings_files import load_ratings, named_as_ratings
 from hogwild.data.rows import Labels, Rows, check_same_base
+from hogwild.data.sets import Files, are_files, files_of, name_of, named
 from hogwild.display import Lines
 from hogwild.errors import DataError, HogwildError, OptionError, WorkerError
 from hogwild.learn.problem import Problem
@@ -33,10 +34,10 @@ D = TypeVar("D", Rows, Ratings)
 
 
 def train(
-    data: Rows | Ratings | PathLike,
+    data: Rows | Ratings | Files,
     *,
-    test: Rows | Ratings | PathLike | None = None,
-    validate: Rows | PathLike | None = None,
+    test: Rows | Ratings | Files | None = None,
+    validate: Rows | Files | None = None,
     model: PathLike | None = None,
     trace: PathLike | None = None,
     watcher: Watcher | None = None,
@@ -53,7 +54,8 @@ def train(
     """Trains a model.
 
     Args:
-        data: rows with labels, or for the task mf ratings; or the file to load them from.
+        data: rows with labels, or for the task mf ratings; or the file (or files) to load them
+            from, see `load`.
         test: rows or ratings (or their file); their error is reported after every epoch.
         validate: rows (or their file) that are not learned from. Training stops when their loss has
             not decreased for `patience` epochs, and returns the best epoch. The option
@@ -91,7 +93,7 @@ def train(
             f"{type(start).__name__}"
         )
     config = Config.of(options)
-    check_files({"model": model, "trace": trace}, data, test, validate, sample_weight)
+    check_files({"model": model, "trace": trace}, *named(data, test, validate, sample_weight))
     asked = asked_for(
         options | {"index_base": index_base, "columns": columns, "duplicates": duplicates},
         data=data,
@@ -150,8 +152,8 @@ def train(
 
 def with_task(options: dict[str, Any], data: Any) -> dict[str, Any]:
     """The options, with the task where they leave it open: that of ratings is mf."""
-    named = isinstance(data, str | os.PathLike) and named_as_ratings(data)
-    task = "mf" if named or isinstance(data, Ratings) else Config.task
+    by_name = are_files(data) and named_as_ratings(data)
+    task = "mf" if by_name or isinstance(data, Ratings) else Config.task
     return {"task": task} | options
 
 
@@ -166,7 +168,12 @@ def watched(watcher: Watcher | None, verbose: int) -> Iterator[Watcher]:
 
 def asked_for(options: dict[str, Any], **files: Any) -> Row:
     """What was asked for, as far as a file can hold it: so it can be asked for once more."""
-    asked = {name: str(file) for name, file in files.items() if isinstance(file, str | os.PathLike)}
+    asked: dict[str, Any] = {}
+    for name, given in files.items():
+        if isinstance(given, str | os.PathLike):
+            asked[name] = str(given)
+        elif are_files(given):
+            asked[name] = list(map(str, files_of(given)))
     for name, value in options.items():
         if isinstance(value, dict):
             asked[name] = ",".join(f"{key}:{number}" for key, number in value.items())
@@ -201,7 +208,7 @@ def written_after(
 
 
 def load_data(
-    data: Rows | Ratings | PathLike,
+    data: Rows | Ratings | Files,
     task: str,
     index_base: str | int = "auto",
     columns: Any = None,
@@ -267,15 +274,16 @@ def check_judge(config: Config) -> None:
 
 
 def _loaded_rows(data: Any, index_base: str | int) -> Rows:
-    if isinstance(data, str | os.PathLike):
+    if are_files(data):
         if named_as_ratings(data):
-            raise OptionError(f"task: {data} holds ratings, by its name; use the task mf")
+            name = name_of(files_of(data))
+            raise OptionError(f"task: {name} holds ratings, by its name; use the task mf")
         return load(data, index_base=index_base)
     return _checked(data, Rows)
 
 
 def _loaded_ratings(data: Any, columns: Any, duplicates: str) -> Ratings:
-    if isinstance(data, str | os.PathLike):
+    if are_files(data):
         return load_ratings(data, columns=columns, duplicates=duplicates)
     return _checked(data, Ratings).deduplicated(duplicates)
 

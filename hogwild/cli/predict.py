@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from itertools import compress
 from typing import Any
 
-from hogwild.cli.options import add_columns, add_model, base_of, plain, refuse
+from hogwild.cli.options import add_columns, add_data, add_model, base_of, files_in, plain, refuse
 from hogwild.cli.parser import group
 from hogwild.cli.streams import add_output, put
 from hogwild.data.files import load
 from hogwild.data.ratings_files import load_ratings
+from hogwild.data.sets import named
 from hogwild.errors import OptionError
 from hogwild.learn.registry import load_model
 from hogwild.models.factors import FactorModel
@@ -22,13 +23,9 @@ DOING = "predicting"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
     add_model(parser)
-    add(
-        "data",
-        metavar="DATA",
-        help="rows to predict, or pairs of user and item; labels and ratings in it are ignored",
-    )
+    what = "rows to predict, or pairs of user and item; labels and ratings in it are ignored"
+    add_data(parser, what)
     add_output(parser)
     add = group(parser, "output").add_argument
     add("--score", action="store_true", help="scores instead of labels or probabilities")
@@ -45,7 +42,7 @@ def run(parsed: argparse.Namespace) -> int:
     """Prints a label, a score, a probability or a rating for every row or pair."""
     if parsed.score and parsed.proba:
         raise OptionError("score: choose one of --score and --proba")
-    check_files({"output": parsed.output}, parsed.model, parsed.data)
+    check_files({"output": parsed.output}, *named(parsed.model, files_in(parsed)))
     model = load_model(parsed.model)
     predict = _of_pairs if model.kind == FactorModel.kind else _of_rows
     put(predict(model, parsed), parsed.output)
@@ -54,14 +51,14 @@ def run(parsed: argparse.Namespace) -> int:
 
 def _of_pairs(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
     refuse(parsed, model, "proba")
-    pairs = load_ratings(parsed.data, columns=parsed.columns, values=False)
+    pairs = load_ratings(files_in(parsed), columns=parsed.columns, values=False)
     predict = model.decision_function if parsed.score else model.predict
     return _lines(predict(pairs, strict=parsed.strict).tolist(), "{:.9g}")
 
 
 def _of_rows(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
     refuse(parsed, model, "strict", "columns")
-    rows = load(parsed.data, index_base=base_of(model), labels=False)
+    rows = load(files_in(parsed), index_base=base_of(model), labels=False)
     if parsed.proba:
         found = model.predict_proba(rows)
         return _numbers(found if model.target.heads > 1 else found[:, 1])
