@@ -10,6 +10,9 @@ Doubles = npt.NDArray[np.float64]
 ROUNDING = 1e-14  # that is added to the diagonal, so that the matrix has a factor
 # In what a product takes for a non-zero: each pair of values of a row; columns, to the third power
 PAIR, ENTRY = 0.25, 1 / 30
+# Columns of the largest matrix, and products that take as long as making and factoring one that
+# interior points still make
+MOST_COLUMNS, MOST_WORTH = 2_000, 250.0
 # Columns that are few, rows for each of them, and products that take as long as the matrix
 FEW_COLUMNS, FEWEST_ROWS, FEW_WORTH = 500, 2, 40.0
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.passes import add_products, advance, inner, turn
-from hogwild.learn.cholesky import factored, products_worth
+from hogwild.learn.cholesky import MOST_COLUMNS, factored, products_worth
 from hogwild.learn.class_passes import ClassPasses, ClassSlope
 from hogwild.learn.conjugate import Progress, Solution, conjugate_gradients
 from hogwild.learn.first_epochs import FirstEpochs
@@ -38,7 +38,7 @@ FEW_COLUMNS = 2_000  # with more, softmax begins with epochs of descent
 ENOUGH = 0.04  # share of the squared residual that conjugate gradients leave, in M^-1
 MOST_PRODUCTS = 60
 # The Hessian is made and factored where that takes as long as so many products with it
-MOST_COLUMNS, MOST_WORTH = 2_000, 20.0
+WORTH = 20.0
 # Of the squared loss, whose step need not be repeated
 EXACT, MOST_PRODUCTS_EXACT = 1e-20, 10_000
 # Where a gap within so many times the wanted one is ahead, conjugate gradients go on to the end
@@ -74,7 +74,7 @@ class NewtonProof(Iterated):
     """
 
     first: FirstEpochs | None = None
-    most_worth = MOST_WORTH
+    most_worth = WORTH
     kind_of_passes: type[Passes] = Passes
 
     def __init__(self, config: Config, heads: Heads, data: Set, columns: int) -> None:

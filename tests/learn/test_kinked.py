@@ -155,3 +155,14 @@ def test_what_single_precision_does_not_prove_ends_the_training():
     result = train(X, y, tol=1e-14)
     assert result.reason == "stuck"
     assert result.trace[-1]["gap"] < 1e-6
+
+
+def test_auto_chooses_it_where_columns_are_few_and_no_class_is_rare():
+    X, y, _ = draw()
+    many = csr_matrix((X.data, X.indices * 1000, X.indptr), (ROWS, 1000 * COLUMNS))
+    rare = np.where(np.arange(ROWS) < 20, 1, -1)
+    chosen = [
+        train(*given, solver="auto", l2=1e-2).header["chosen"]["solver"]
+        for given in ((X, y), (many, y), (X, rare))
+    ]
+    assert chosen == ["newton", "dual", "dual"]
