@@ -418,7 +418,10 @@ class LinearProblem(RowProblem):
         """Makes a step of a method of whole passes; the mean loss before it."""
         assert isinstance(self._outcome, Iterated)
         self._outcome.use(self.threads)
-        return self._outcome.iterate(shared, passed)
+        loss = self._outcome.iterate(shared, passed)
+        if self._outcome.reason == "converged":
+            self._outcome.polish(shared, passed)
+        return loss
 
     def prove(self, shared: Arrays) -> Sums:
         """Looks how good the weights are; the sums over the training rows."""

@@ -45,11 +45,17 @@ EXACT, MOST_PRODUCTS_EXACT = 1e-20, 10_000
 NEAR, SURE = 30.0, 0.5
 # Without a penalty: products whose gains, together, must be a small share of what is wanted
 LATELY, SLOW = 10, 0.01
+# And the share of the largest squared residual, of any step, that may be the rounding of values in
+# single precision. Weights that fit it cancel each other: rows of rank 1 had weights of 1e6
+ROUNDED = 1e-13
 # Of a step that is tried: what the objective must gain, and how much of its slope may be left
 GAIN, LEFT = 1e-4, 0.1
 SHORTEST, LONGEST = 0.1, 0.9  # of the way between a step that is too short and one too long
 PATIENCE = 2  # steps of no use: the second is found by as many products as may be of use
 PROGRESS = 0.9  # share of the gap before: one that is larger is no progress
+# Work, in what a product takes for a non-zero, up to which a step takes no longer than the Python
+# around it: 0.1 ms. Such steps go on while each leaves less than half of the gap
+FREE, HALF = 1e5, 0.5
 ROUNDED_SLOPES = 1e-8  # share of a loss of all classes, whose slopes are in single precision
 RESIDUAL = 2.0  # times the intercept: how much larger that of the optimum may be
 
@@ -71,11 +77,13 @@ class NewtonProof(Iterated):
     Attributes:
         first: epochs of another method to begin with, if that is of use.
         most_worth: as many products with the Hessian it may take as long as to factor it.
+        polishes: whether a step leaves so little of a gap that some more make weights exact.
     """
 
     first: FirstEpochs | None = None
     most_worth = WORTH
     kind_of_passes: type[Passes] = Passes
+    polishes = True
 
     def __init__(self, config: Config, heads: Heads, data: Set, columns: int) -> None:
         super().__init__(config)
@@ -96,8 +104,10 @@ class NewtonProof(Iterated):
     def _reset(self) -> None:
         self._objective, self.bound = math.inf, -math.inf
         self._slope: Slope | ClassSlope | None = None
+        self._largest = 0.0  # without a penalty: residual at which conjugate gradients began
         self._gained = math.inf  # by the last step, as conjugate gradients expected it
         self._idle = 0  # steps in a row that were of no use
+        self._polishing = False
 
     def use(self, threads: int) -> None:
         self._passes.threads = threads
@@ -113,6 +123,16 @@ class NewtonProof(Iterated):
             return False
         worth = products_worth(self._nonzeros, self._rows, self._columns)
         return self._columns <= MOST_COLUMNS and worth <= self.most_worth
+
+    @property
+    def _is_free(self) -> bool:
+        """Whether the data is so small that a step takes next to no time."""
+        worth = products_worth(self._nonzeros, self._rows, self._columns)
+        return self._is_factored and worth * self._nonzeros <= FREE
+
+    @property
+    def reason(self) -> str | None:
+        return None if self._polishing else super().reason
 
     def begin(self, shared: Arrays, start: Arrays, at_zero: float) -> None:
         """Takes the weights to go on from."""
@@ -142,6 +162,24 @@ class NewtonProof(Iterated):
             self._store(shared)
             passed()
         return loss
+
+    def polish(self, shared: Arrays, passed: Passed) -> None:
+        """Makes more steps on small data, until they leave nothing of the gap but rounding.
+
+        Problems with the same optimum, such as one with a row of weight 2 and one with two copies
+        of the row, then have the same weights in single precision.
+        """
+        if not (self.polishes and self._is_free):
+            return
+        self._polishing = True
+        try:
+            while self._objective > NOTHING * self._scale and passed(0.0):
+                before = self._objective - self.bound
+                self.iterate(shared, passed)
+                if not max(0.0, self._objective - self.bound) < HALF * before:
+                    break
+        finally:
+            self._polishing = False
 
     def _look_first(self, size: int, passed: Passed) -> bool:
         self._scores = np.zeros(self._rows * self._count)
@@ -224,7 +262,9 @@ class NewtonProof(Iterated):
             gains.append(now.last)
             return passed() and not self._is_enough(now, gains)
 
-        return conjugate_gradients(product, self._downhill, diagonal, len(self._scores), goes_on)
+        nothing = ROUNDED * self._largest
+        given = self._downhill, diagonal, len(self._scores), goes_on, nothing
+        return conjugate_gradients(product, *given)
 
     def _exact(self, passed: Passed) -> Solution | None:
         """Solves it by the factors of H, unless rounding leaves none."""
@@ -269,7 +309,8 @@ class NewtonProof(Iterated):
         if self._l2 == 0.0:
             least = SLOW * wanted if self._is_quadratic else SLOW * max(wanted, now.gain)
             slow = sum(gains[-LATELY:]) <= least and len(gains) >= LATELY
-            return slow or now.size <= EXACT
+            self._largest = max(self._largest, now.first)
+            return slow or now.size * now.first <= ROUNDED * self._largest
         # What would be proved after the step, if the Hessian did not change
         gap = 0.5 * now.square / self._l2
         if gap <= SURE * wanted:
