@@ -8,16 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild import model_file
-from hogwild.data.rows import Labels, Rows, check_same_base
+from hogwild.data.rows import MOST_COLUMNS, Labels, Rows, check_same_base
 from hogwild.errors import DataError, HogwildError, HogwildWarning, OptionError
 from hogwild.kernels import evaluate as kernels
 from hogwild.kernels.views import Span, view
 from hogwild.learn.heads import Heads, heads_of
-from hogwild.learn.losses import LOSSES
+from hogwild.learn.losses import CLASSES, LABELS, LOSSES, SIGNS
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.sets import Set, row_weights
-from hogwild.learn.targets import Target, TwoClasses, target_from
+from hogwild.learn.targets import TARGETS, Target, TwoClasses
+from hogwild.machine import available_memory
+from hogwild.model_file import DamageError
 from hogwild.models import exports
+from hogwild.models.contents import BASE, COUNT, LABEL, NUMBER, Contents, listing
 from hogwild.notebook import model_html
 from hogwild.paths import PathLike
 
@@ -40,6 +43,7 @@ class LinearModel:
     """
 
     kind = "linear"
+    heads = False  # whether there is a line of weights for each label
 
     def __init__(
         self,
@@ -246,25 +250,43 @@ class LinearModel:
         return exports.to_sklearn(self)
 
     @classmethod
-    def from_file(cls, about: dict[str, Any], arrays: model_file.Arrays) -> "LinearModel":
-        """The model that `save` wrote."""
-        return cls(
-            *cls._weights_of(about, arrays),
-            target_from(about),
-            about["loss"],
-            about["index_base"],
-            about["about"],
-            parameter=about.get("parameter", 0.0),
-        )
+    def from_file(cls, file: Contents) -> "LinearModel":
+        """The model that `save` wrote.
+
+        Raises:
+            DamageError: the file says something that cannot be.
+        """
+        target, loss = _target_in(file), file.choice("loss", LOSSES)
+        weights, intercept = cls._weights_of(file)
+        _check_heads(target, loss, len(weights) if cls.heads else 1)
+        base, parameter = file.get("index_base", BASE), file.get("parameter", NUMBER, 0.0)
+        made = cls(weights, intercept, target, loss, base, file.record(), parameter=parameter)
+        for what, names, wanted in (
+            ("weights of classes", made.class_weights, len(made.labels)),
+            ("feature names", made.feature_names, made.columns),
+        ):
+            if names is not None and len(names) != wanted:
+                raise DamageError(f"it has {len(names):,} {what}; expected {wanted:,}")
+        return made
 
     @staticmethod
-    def _weights_of(about: dict[str, Any], arrays: model_file.Arrays) -> tuple[Any, Any]:
+    def _weights_of(file: Contents) -> tuple[Any, Any]:
         """Weights and intercept. A file may have only the weights that are not zero."""
-        if "weights" in arrays:
-            return arrays["weights"], about["intercept"]
-        weights = np.zeros(about["columns"], np.float32)
-        weights[arrays["indices"]] = arrays["values"]
-        return weights, about["intercept"]
+        intercept = file.get("intercept", NUMBER)
+        if "weights" in file:
+            return file.array("weights"), intercept
+        columns = file.get("columns", COUNT)
+        if columns > MOST_COLUMNS or 4 * columns > available_memory():
+            raise DamageError(f"its {columns:,} weights do not fit into memory")
+        indices, values = file.array("indices", np.uint32), file.array("values")
+        if len(indices) != len(values) or (indices >= columns).any():
+            raise DamageError(
+                f"it has {len(indices):,} indices up to {indices.max(initial=0):,} for "
+                f"{len(values):,} weights in {columns:,} columns"
+            )
+        weights = np.zeros(columns, np.float32)
+        weights[indices] = values
+        return weights, intercept
 
     def _fitting(self, X: Any) -> Rows:
         """X as rows, with a warning about columns that the model does not have."""
@@ -287,3 +309,30 @@ class LinearModel:
                 stacklevel=3,
             )
         return X
+
+
+def _target_in(file: Contents) -> Target:
+    """The target that a model file names; in the first release there were only two classes."""
+    kind = TARGETS[file.choice("target", TARGETS, SIGNS)]
+    fewest, most = kind.able
+    if not most:
+        free: Target = kind()
+        return free
+    labels = file.get("labels", listing(LABEL))
+    texts = sum(isinstance(label, str) for label in labels)
+    if texts not in (0, len(labels)) or len(set(labels)) < len(labels):
+        raise DamageError("its labels are numbers beside text, or not all different")
+    if not fewest <= len(labels) <= most:
+        raise DamageError(f"it has {len(labels):,} labels for targets of the kind {kind.kind}")
+    labelled: Target = kind(tuple(labels))
+    return labelled
+
+
+def _check_heads(target: Target, loss: str, heads: int) -> None:
+    """Refuses a loss that is not for the target, and heads that are not one for each label."""
+    able = LOSSES[loss].kinds
+    single = SIGNS if target.kind in (CLASSES, LABELS) else target.kind  # each against the rest
+    if not {single, target.kind} & set(able):
+        raise DamageError(f"the loss {loss} is not for targets of the kind {target.kind}")
+    if heads != target.heads:
+        raise DamageError(f"it has weights for {heads:,} scores; its targets need {target.heads:,}")

@@ -10,6 +10,7 @@ from hogwild.data.rows import Rows
 from hogwild.errors import HogwildError
 from hogwild.kernels.evaluate import scores as write_scores
 from hogwild.kernels.views import RowView, view
+from hogwild.models.contents import Contents
 from hogwild.models.linear import LinearModel
 
 Floats = npt.NDArray[np.float32]
@@ -71,6 +72,6 @@ class VoteModel(LinearModel):
         return {"members": self.members[:, :-1].ravel(), "intercepts": self.members[:, -1].copy()}
 
     @staticmethod
-    def _weights_of(about: dict[str, Any], arrays: model_file.Arrays) -> tuple[Any, Any]:
-        intercepts = arrays["intercepts"]
-        return arrays["members"].reshape(len(intercepts), -1), intercepts
+    def _weights_of(file: Contents) -> tuple[Any, Any]:
+        intercepts = file.array("intercepts")
+        return file.table("members", len(intercepts)), intercepts
