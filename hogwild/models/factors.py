@@ -20,6 +20,7 @@ from hogwild.model_file import DamageError
 from hogwild.models import exports, ranking
 from hogwild.models.contents import COUNT, NUMBER, Contents
 from hogwild.models.fold_in import fold_in
+from hogwild.models.scores import finite
 from hogwild.notebook import model_html
 from hogwild.paths import PathLike
 
@@ -369,7 +370,7 @@ class FactorModel:
         users = self.user_factors.ravel(), self.user_biases
         items = self.item_factors.ravel(), self.item_biases
         kernels.score_pairs(users, items, self.mean, who, what, scores)
-        return scores
+        return finite(scores, "the pairs", "pair")
 
     def _checked_values(self, values: Any, count: int, name: str = "the ratings") -> Floats:
         array = np.asarray(values)
@@ -426,6 +427,7 @@ def _ranking(ids: Ids, codes: Codes, scores: Floats, single: bool) -> Ranking:
         known = codes[0] != UNKNOWN
         codes, scores = codes[0][known], scores[0][known]
     known = codes != UNKNOWN
+    finite(scores[known], "the model", "item")
     filler, kind = ("", object) if ids.are_text else (-1, np.int64)
     found: npt.NDArray[Any] = np.full(codes.shape, filler, kind)
     found[known] = ids.take(codes[known])

@@ -16,6 +16,7 @@ from hogwild.learn.losses import LABELS
 from hogwild.model_file import DamageError
 from hogwild.models.contents import Contents
 from hogwild.models.linear import LinearModel
+from hogwild.models.scores import finite
 
 
 class HeadsModel(LinearModel):
@@ -60,7 +61,7 @@ class HeadsModel(LinearModel):
         seen = view(RowView, *arrays), view(Span, 0, len(rows)), self._stored
         write = heads_scores(register_of(heads.width))
         write(*seen, heads.shape(False), heads.scratch(), out.reshape(-1))
-        return out
+        return finite(out, given.name, "row")
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """The probability of each class or label, for losses that give one.

@@ -21,6 +21,7 @@ from hogwild.machine import available_memory
 from hogwild.model_file import DamageError
 from hogwild.models import exports
 from hogwild.models.contents import BASE, COUNT, LABEL, NUMBER, Contents, listing
+from hogwild.models.scores import finite
 from hogwild.notebook import model_html
 from hogwild.paths import PathLike
 
@@ -116,11 +117,13 @@ class LinearModel:
         out = np.empty(len(rows), np.float32)
         arrays = rows.begins, rows.ends, rows.indices, rows.values
         kernels.scores(*arrays, self.weights, np.float32(self.intercept), out)
-        return out
+        return finite(out, rows.name, "row")
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The predicted label of each row, as in the training data; for regression the number."""
-        return self.target.predicted(self.decision_function(X), self.loss)
+        with np.errstate(over="ignore"):
+            found = self.target.predicted(self.decision_function(X), self.loss)
+        return found if self.labels else finite(found, getattr(X, "name", "the data"), "row")
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """The probability of each label (two columns), for losses that give one."""
