@@ -92,6 +92,8 @@ def train(
             "start: it needs the state of a result (result.state) or a model of factors, not "
             f"{type(start).__name__}"
         )
+    if isinstance(start, State):
+        start.check()
     config = Config.of(options)
     check_files({"model": model, "trace": trace}, *named(data, test, validate, sample_weight))
     asked = asked_for(
