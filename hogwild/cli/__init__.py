@@ -21,7 +21,7 @@ from hogwild.cli.streams import (
     silence,
     silence_if_broken,
 )
-from hogwild.errors import HogwildError, HogwildWarning, OptionError
+from hogwild.errors import HogwildError, HogwildWarning, OptionError, remedy
 from hogwild.interrupt import Interrupt, heed_endings, ignore_endings
 from hogwild.live import live
 from hogwild.version import VERSION
@@ -108,10 +108,8 @@ def _reason(problem: OSError) -> str:
     """What the system complains about, and what to do where that is known."""
     said = problem.strerror or str(problem) or type(problem).__name__
     where = f"{problem.filename}: " if problem.filename else ""
-    if problem.errno in (errno.EMFILE, errno.ENFILE):
-        return f"{where}too many files are open: allow more (ulimit -n), or use fewer workers"
-    if problem.errno == errno.ENOMEM:
-        return f"{where}out of memory: allow more (ulimit -v), or use fewer workers or less data"
+    if problem.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+        return f"{where}{said}: {remedy(problem)}"
     if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
         where = where or "output: "
     return f"{where}{said}"

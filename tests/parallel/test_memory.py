@@ -1,11 +1,13 @@
 """Shared arrays: aligned, zeroed, seen by forked processes, and leaving nothing behind."""
 
 import os
+import resource
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import hogwild
 from hogwild.errors import HogwildError
 from hogwild.parallel import memory
 
@@ -50,3 +52,20 @@ def test_no_descriptor_and_no_name_are_left() -> None:
 def test_too_much_is_refused_with_the_number_of_bytes() -> None:
     with pytest.raises(HogwildError, match=r"no shared memory to be had for [\d,]+ bytes"):
         memory.shared_arrays({"a": (2**60, np.float32)})
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_too_few_open_files_are_named(left: int) -> None:
+    """A limit that leaves so many: none for the memory, or none for the pipes of workers."""
+    rows = hogwild.Rows(np.tile(np.eye(4), (100, 1)), np.tile([0, 1], 200))
+    hogwild.train(rows, solver="sgd", workers=2, epochs=1)  # what is imported late is there
+    hogwild.close_pool()
+    free = os.open(os.devnull, os.O_RDONLY)
+    os.close(free)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free + left, before[1]))
+    try:
+        with pytest.raises(hogwild.HogwildError, match=r"open files \(ulimit -n\), or use fewer"):
+            hogwild.train(rows, solver="sgd", workers=2, epochs=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
