@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import hogwild
 from hogwild.errors import HogwildError
 from hogwild.parallel import memory
 
@@ -55,17 +54,15 @@ def test_too_much_is_refused_with_the_number_of_bytes() -> None:
 
 
 @pytest.mark.parametrize("left", [0, 1])
-def test_too_few_open_files_are_named(left: int) -> None:
-    """A limit that leaves so many: none for the memory, or none for the pipes of workers."""
-    rows = hogwild.Rows(np.tile(np.eye(4), (100, 1)), np.tile([0, 1], 200))
-    hogwild.train(rows, solver="sgd", workers=2, epochs=1)  # what is imported late is there
-    hogwild.close_pool()
+def test_too_few_open_files_are_named(left: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit that leaves none for the memory, or one and none for the map of it."""
+    monkeypatch.setattr(memory, "available_memory", lambda: 1 << 30)
     free = os.open(os.devnull, os.O_RDONLY)
     os.close(free)
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (free + left, before[1]))
     try:
-        with pytest.raises(hogwild.HogwildError, match=r"open files \(ulimit -n\), or use fewer"):
-            hogwild.train(rows, solver="sgd", workers=2, epochs=1)
+        with pytest.raises(HogwildError, match=r"open files \(ulimit -n\), or use fewer"):
+            memory.shared_arrays({"a": (1000, np.float32)})
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
