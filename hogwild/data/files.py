@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild import status
-from hogwild.data import npz, svmlight
+from hogwild.data import npz, rows_file, svmlight
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError, OptionError
 from hogwild.paths import PathLike, writing
@@ -30,16 +30,22 @@ COMPRESSED = {".gz": "gzip", ".bz2": "bzip2"}
 
 BLOCK = 1 << 16  # bytes of bzip2 to read at a time
 
-PACKED = (".npz",)  # formats that do their own packing
+PACKED = (".npz", rows_file.SUFFIX)  # formats that do their own packing
 
 Format = tuple[Callable[..., Any], Callable[..., None]]  # what reads, and what writes
 
-FORMATS: dict[str, Format] = {".npz": (npz.read, npz.write)}
+FORMATS: dict[str, Format] = {
+    ".npz": (npz.read, npz.write),
+    rows_file.SUFFIX: (rows_file.read, rows_file.write),
+}
 OTHERWISE: Format = svmlight.read, svmlight.write
 
 
 def load(path: PathLike, *, index_base: str | int = "auto", labels: bool = True) -> Rows:
-    """Reads rows from a file: a scipy `.npz`, or else svmlight text, plain or `.gz` or `.bz2`.
+    """Reads rows from a file: `.rows`, a scipy `.npz`, or else svmlight text, plain or packed.
+
+    A `.rows` file is only opened: its rows are read when they are first used. Text may be packed as
+    `.gz` or `.bz2`.
 
     Args:
         path: the file.
@@ -50,13 +56,18 @@ def load(path: PathLike, *, index_base: str | int = "auto", labels: bool = True)
     Raises:
         DataError: the file cannot be used; the text says where, and what is expected there.
     """
-    if index_base not in INDEX_BASES or isinstance(index_base, bool):
-        raise OptionError(f'index_base must be "auto", 0 or 1, not {index_base!r}')
+    check_index_base(index_base)
     path = Path(path)
     read, _ = format_of(path, FORMATS, OTHERWISE)
     with opened(path) as file:
         rows: Rows = read(path, file, index_base=index_base, labels=labels)
     return rows
+
+
+def check_index_base(index_base: str | int) -> None:
+    """Refuses what is no index base."""
+    if index_base not in INDEX_BASES or isinstance(index_base, bool):
+        raise OptionError(f'index_base must be "auto", 0 or 1, not {index_base!r}')
 
 
 def save(rows: Rows, path: PathLike, *, index_base: int | None = None) -> None:

@@ -55,6 +55,22 @@ def read(path: Path, file: BinaryIO, *, index_base: str | int, labels: bool) -> 
     return lines.as_rows()
 
 
+def pieces(
+    path: Path, file: BinaryIO, *, index_base: str | int, labels: bool, nonzeros: int = 1 << 20
+) -> Iterator[Rows]:
+    """Reads a file, about so many non-zeros at a time: rows whose columns are those so far.
+
+    Where the first column turns out to be number 0, the `index_base` of what follows is 0.
+    """
+    lines = _Lines(str(path), index_base, labels)
+    for text, size in blocks_of(file):
+        lines.take(text, size)
+        if lines.nonzeros + lines.rows >= nonzeros:
+            yield lines.taken()
+    if lines.rows or not lines.began:
+        yield lines.taken()
+
+
 def blocks_of(file: Any) -> Iterator[tuple[bytearray, int]]:
     """Whole lines, a block at a time: a buffer (always the same one) and how many bytes count."""
     text = bytearray(BLOCK + PADDING)
@@ -92,6 +108,7 @@ class _Lines:
         self.labelled = True
         self.several = False  # labels in some row, as a comma or a leading blank says
         self.unlabelled: DataError | None = None  # an error, unless rows may have several labels
+        self.began = False  # whether rows were taken away
         self.line = self.rows = self.nonzeros = self.labels = self.columns = 0
         self.indptr = np.zeros(1, np.uint64)
         self.label_ends = np.zeros(1, np.uint64)
@@ -141,6 +158,22 @@ class _Lines:
             y = LabelSets(self.label_ends, numbers, names)
         arrays = self.indptr, self.indices, self.values
         return Rows.from_arrays(*arrays, self.columns, y, index_base=self.base, name=self.name)
+
+    def taken(self) -> Rows:
+        """The rows so far, which are taken away: copies."""
+        # Of all rows, as if a label were missing in those that are to come
+        if self.rows == 0 or (self.unlabelled and not self.several):
+            return self.as_rows()
+        ends = self.rows + 1, self.rows + 1, self.labels, self.nonzeros, self.nonzeros
+        names = "indptr", "label_ends", "y", "indices", "values"
+        whole = {name: getattr(self, name) for name in names}
+        for name, end in zip(names, ends, strict=True):
+            setattr(self, name, whole[name][:end].copy())
+        rows = self.as_rows()
+        for name, array in whole.items():
+            setattr(self, name, array)
+        self.began, self.rows, self.nonzeros, self.labels = True, 0, 0, 0
+        return rows
 
     def _make_room(self, size: int) -> None:
         """Makes the arrays hold a block's worth more, at the least: `1` and `1:1` are shortest."""
@@ -198,12 +231,12 @@ class _Lines:
                 "is a feature, but a label must come first",
                 "label index:value ...; data without labels can be read to predict (labels=False)",
             )
-        elif self.rows and self.labelled != bool(labels):
+        elif (self.rows or self.began) and self.labelled != bool(labels):
             problem = (
                 "begins a line without a label" if self.labelled else "is a label",
                 "labels in all lines, as in those above, or in none",
             )
-        if self.rows == 0:
+        if self.rows == 0 and not self.began:
             self.labelled = bool(labels) or self.several or self.needs_labels
         if problem and not self.labelled:
             raise line.error(line.tokens()[0], *problem)
