@@ -15,10 +15,11 @@ from hogwild import trace as records
 from hogwild.callbacks import together
 from hogwild.config import TASKS, Config
 from hogwild.coordinator import Result, Run, State, Watcher
-from hogwild.data.files import load, load_weights
+from hogwild.data.files import load, load_weights, suffix_of
 from hogwild.data.ratings import Ratings
 from hogwild.data.ratings_files import load_ratings, named_as_ratings
 from hogwild.data.rows import Labels, Rows, check_same_base
+from hogwild.data.rows_file import SUFFIX
 from hogwild.display import Lines
 from hogwild.errors import DataError, HogwildError, OptionError, WorkerError
 from hogwild.learn.problem import Problem
@@ -91,6 +92,7 @@ def train(
             f"{type(start).__name__}"
         )
     config = Config.of(options)
+    _check_format(config, data)
     check_files({"model": model, "trace": trace}, data, test, validate, sample_weight)
     asked = asked_for(
         options | {"index_base": index_base, "columns": columns, "duplicates": duplicates},
@@ -146,6 +148,13 @@ def train(
             raise KeyboardInterrupt("training was done, and all that was asked for is written")
         follower.end(result)
         return result
+
+
+def _check_format(config: Config, data: Any) -> None:
+    """Refuses a limit of memory for a file that has to be read as a whole, before it is read."""
+    is_file = isinstance(data, str | os.PathLike)
+    if config.memory is not None and is_file and suffix_of(Path(data)) != SUFFIX:
+        raise OptionError(f"memory: it needs a .rows file: hogwild convert {data} train.rows")
 
 
 def with_task(options: dict[str, Any], data: Any) -> dict[str, Any]:

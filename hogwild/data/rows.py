@@ -260,6 +260,15 @@ class Rows:
             places += self.ends[rows].astype(np.int64) - ends[rows]
         return self.values[places]
 
+    def lengths(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """How many values the rows with these numbers have."""
+        found: npt.NDArray[np.int64] = (self.ends[numbers] - self.begins[numbers]).astype(np.int64)
+        return found
+
+    def drawn(self, picker: np.random.Generator, count: int) -> npt.NDArray[Any]:
+        """The numbers of so many random rows, each at most once."""
+        return picker.choice(len(self), count, replace=False)
+
     def take(self, chosen: npt.NDArray[Any]) -> "Rows":
         """A copy of the rows with these numbers, in this order."""
         numbers = np.arange(len(self), dtype=np.uint64)[chosen]  # as numpy would take them
@@ -273,9 +282,8 @@ class Rows:
 
     def gather(self, numbers: npt.NDArray[np.uint64], threads: int = 1) -> CSR:
         """The CSR arrays of the rows with these numbers, in this order: copies."""
-        lengths = self.ends[numbers] - self.begins[numbers]
         indptr = np.zeros(len(numbers) + 1, np.uint64)
-        np.cumsum(lengths, out=indptr[1:])
+        np.cumsum(self.lengths(numbers), out=indptr[1:])
         indices = np.empty(int(indptr[-1]), np.uint32)
         values = np.empty(int(indptr[-1]), np.float32)
         for array in (indices, values):  # new pages: ten times as fast before there are threads

@@ -19,6 +19,7 @@ import struct
 import tempfile
 import weakref
 import zlib
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -44,9 +45,10 @@ MAGIC, VERSION = b"HOGROWS\n", 1
 # CRC-32 of the JSON, CRC-32 of what is before it in the head
 HEAD = struct.Struct("<8sIIQQQQQII")
 LINE = 64
-BLOCK_BYTES = 48 << 10  # of a block, about: what a disk reads well, and caches hold many of
+BLOCK_BYTES = 64 << 10  # of a block, about: what a disk reads well, and caches hold many of
 MOST_ROWS = 1 << 16  # of a block
 BATCH = 4_000_000  # non-zeros that are packed at a time
+LOOKED_AT = 8  # blocks, at most, to see whether memory has what will be wanted
 LABEL_KINDS = "fiubUS"
 SETS = "label_starts", "label_numbers", "label_names"
 INDEX = {"offsets": np.uint64, "firsts": np.uint64, "checks": np.uint64, "kinds": np.uint8}
@@ -299,7 +301,8 @@ class RowsFile:
         if not self.each or self.blocks * LINE > size:
             raise self.damaged("there is no room for its rows")
         self._head = start
-        self.bytes = np.frombuffer(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), np.uint8)
+        self._map = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+        self.bytes = np.frombuffer(self._map, np.uint8)
         text = self.bytes[place:].tobytes()
         if zlib.crc32(text) != check:
             raise self.damaged("the part behind the blocks does not have its checksum")
@@ -380,6 +383,34 @@ class RowsFile:
                 f"block {block + 1:,} of {self.blocks:,}, rows {first:,} to {last:,}, does not "
                 "have its checksum"
             )
+
+    def ask_for(self, blocks: npt.NDArray[np.int64]) -> None:
+        """Tells the system that some blocks, in ascending order, will be wanted soon."""
+        if not hasattr(os, "posix_fadvise") or not len(blocks) or self._are_there(blocks):
+            return
+        last = np.flatnonzero(np.diff(blocks, append=blocks[-1] + 2) > 1)
+        first = np.append(0, last[:-1] + 1)
+        offsets = self.index.offsets
+        with suppress(OSError):
+            for begin, end in zip(offsets[blocks[first]], offsets[blocks[last] + 1], strict=True):
+                size = int(end - begin)
+                os.posix_fadvise(self._descriptor, int(begin), size, os.POSIX_FADV_WILLNEED)
+
+    def _are_there(self, blocks: npt.NDArray[np.int64]) -> bool:
+        """Whether memory has some of these blocks, and so likely all."""
+        if not hasattr(os, "RWF_NOWAIT"):
+            return False
+        byte = bytearray(1)
+        try:
+            for block in blocks[:: 1 + len(blocks) // LOOKED_AT].tolist():
+                os.preadv(self._descriptor, [byte], int(self.index.offsets[block]), os.RWF_NOWAIT)
+        except OSError:  # it is not there, or this kind of file cannot tell
+            return False
+        return True
+
+    def forget(self) -> None:
+        """Gives the pages back that this process has of the file; the system may keep them."""
+        self._map.madvise(mmap.MADV_DONTNEED)
 
     def check_length(self) -> None:
         """Refuses a file that was made shorter since it was opened."""
