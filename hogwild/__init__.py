@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # for these, a redundant alias says that the name is public
     from hogwild.config import Config as Config
     from hogwild.coordinator import Result as Result
     from hogwild.coordinator import Watcher as Watcher
+    from hogwild.data.cache import cached as cached
     from hogwild.data.convert import convert as convert
     from hogwild.data.files import load as load
     from hogwild.data.files import save as save
@@ -52,6 +53,7 @@ _HOMES = {
     "certificate": ("Certificate", "certify"),
     "config": ("Config",),
     "coordinator": ("Result", "Watcher"),
+    "data.cache": ("cached",),
     "data.convert": ("convert",),
     "data.files": ("load", "save"),
     "data.ratings": ("Ratings",),

@@ -5,6 +5,7 @@ import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +16,7 @@ from hogwild import trace as records
 from hogwild.callbacks import together
 from hogwild.config import TASKS, Config
 from hogwild.coordinator import Result, Run, State, Watcher
+from hogwild.data.cache import cached
 from hogwild.data.files import load, load_weights, suffix_of
 from hogwild.data.ratings import Ratings
 from hogwild.data.ratings_files import load_ratings, named_as_ratings
@@ -31,6 +33,7 @@ from hogwild.trace import Row
 
 R = TypeVar("R", bound=Result)
 D = TypeVar("D", Rows, Ratings)
+Keep = Callable[..., Path]  # what `cached` does
 
 
 def train(
@@ -49,6 +52,7 @@ def train(
     index_base: str | int = "auto",
     columns: Any = None,
     duplicates: str = "keep",
+    cache: bool = False,
     **options: Any,
 ) -> Result:
     """Trains a model.
@@ -72,6 +76,8 @@ def train(
         index_base: the number of the first column, where `data` is a file of text; see `load`.
         columns: which columns of a file of ratings to read; see `load_ratings`.
         duplicates: what to do with several ratings of an item by a user; see `Ratings`.
+        cache: whether a `.rows` file is kept beside each file of rows, and read in its place until
+            it changes; see `cached`.
         **options: the fields of `hogwild.Config`: task, loss, l2, epochs, workers, ... For ratings
             (and files named as such) the default task is mf.
 
@@ -92,10 +98,13 @@ def train(
             f"{type(start).__name__}"
         )
     config = Config.of(options)
-    _check_format(config, data)
+    if not cache:
+        _check_format(config, data)
     check_files({"model": model, "trace": trace}, data, test, validate, sample_weight)
     asked = asked_for(
-        options | {"index_base": index_base, "columns": columns, "duplicates": duplicates},
+        options
+        | {"index_base": index_base, "columns": columns, "duplicates": duplicates}
+        | ({"cache": True} if cache else {}),
         data=data,
         test=test,
         validate=validate,
@@ -107,7 +116,8 @@ def train(
         trained: Any
         tests: Any
         if config.family == "factors":
-            _refuse({"labels": labels, "sample_weight": sample_weight is not None}, config.task)
+            given = {"labels": labels, "sample_weight": sample_weight is not None, "cache": cache}
+            _refuse(given, config.task)
             if validate is not None:
                 raise OptionError(
                     "validate: not available for the task mf; give early_stopping, a share of the "
@@ -128,7 +138,8 @@ def train(
                     f"patience: the solver {config.solver} stops by what it proves; leave it out, "
                     "or give rows to judge by: validate or early_stopping"
                 )
-            trained, tests, judges = row_sets(data, test, validate, index_base, sample_weight)
+            keep = partial(cached, tell=follower.tell) if cache else None
+            trained, tests, judges = row_sets(data, test, validate, index_base, sample_weight, keep)
             state = start.weights if isinstance(start, State) else None
             more = {"labels": labels, "validate": judges, "start": state}
         with status.doing("preparing"):
@@ -231,19 +242,28 @@ def _refuse(given: dict[str, Any], task: str) -> None:
 
 
 def row_sets(
-    data: Any, test: Any, validate: Any, index_base: str | int, sample_weight: Any = None
+    data: Any,
+    test: Any,
+    validate: Any,
+    index_base: str | int,
+    sample_weight: Any = None,
+    keep: Keep | None = None,
 ) -> tuple[Rows, Rows | None, Rows | None]:
-    """Rows to learn from, to test on and to judge by; loaded where they are names of files."""
-    rows = weighted(_loaded_rows(data, index_base), sample_weight)
-    return rows, _others(test, rows, "test on"), _others(validate, rows, "judge by")
+    """Rows to learn from, to test on and to judge by; loaded where they are names of files.
+
+    Where `keep` says so, from the files that are kept for them.
+    """
+    rows = weighted(_loaded_rows(data, index_base, keep), sample_weight)
+    others = _others(test, rows, "test on", keep), _others(validate, rows, "judge by", keep)
+    return rows, *others
 
 
-def _others(given: Any, rows: Rows, purpose: str) -> Rows | None:
+def _others(given: Any, rows: Rows, purpose: str, keep: Keep | None) -> Rows | None:
     """Rows or their file that go with those to learn from; None where none are given."""
     if given is None:
         return None
     # Of a file, the training data says which number its first column has
-    others = _loaded_rows(given, "auto" if rows.index_base is None else rows.index_base)
+    others = _loaded_rows(given, "auto" if rows.index_base is None else rows.index_base, keep)
     check_same_base(others, rows.index_base, rows.name)
     return _not_empty(others, purpose)
 
@@ -275,11 +295,12 @@ def check_judge(config: Config) -> None:
         raise OptionError("\n".join(problems))
 
 
-def _loaded_rows(data: Any, index_base: str | int) -> Rows:
+def _loaded_rows(data: Any, index_base: str | int, keep: Keep | None = None) -> Rows:
     if isinstance(data, str | os.PathLike):
         if named_as_ratings(data):
             raise OptionError(f"task: {data} holds ratings, by its name; use the task mf")
-        return load(data, index_base=index_base)
+        path = data if keep is None else keep(data, index_base=index_base)
+        return load(path, index_base=index_base)
     return _checked(data, Rows)
 
 

@@ -43,6 +43,12 @@ def add_options(parser: Parser) -> None:
         help="rows that are not learned from: stop when their loss no longer decreases, and return "
         "the best epoch",
     )
+    add(
+        "--cache",
+        action="store_true",
+        help="keep the rows of each file beside it, as NAME.rows, and read those from then on, "
+        "until the file changes",
+    )
     add("--sample-weight", metavar="FILE", help="weights of the rows of DATA: a number a line")
     add(
         "--folds",
@@ -90,11 +96,13 @@ def run(parsed: argparse.Namespace) -> int:
     }
     result: Result
     if is_search(options, parsed.folds):
+        if parsed.cache:
+            raise OptionError("cache: not with a search; hogwild convert DATA train.rows, once")
         metric = {} if parsed.metric is None else {"metric": parsed.metric}
         result = search(parsed.data, folds=parsed.folds, **metric, **common, **options)
     else:
         ratings = {"columns": parsed.columns, "duplicates": parsed.duplicates}
-        result = train(parsed.data, **ratings, **common, **options)
+        result = train(parsed.data, cache=parsed.cache, **ratings, **common, **options)
     if parsed.model and not (parsed.json or parsed.quiet):
         say(f"saved: {parsed.model}")
     if result.reason != "interrupted":

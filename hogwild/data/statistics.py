@@ -163,7 +163,7 @@ def sharing(rows: Rows) -> Sharing:
         )
         return Sharing(1.0, False, reason)
     picked = _sampled_rows(rows)
-    seen, others = (rows.gather(half)[1] // LINE for half in (picked[::2], picked[1::2]))
+    seen, others = (rows.gather(half.copy())[1] // LINE for half in (picked[::2], picked[1::2]))
     share = _private_share(seen, others, lines)
     pays = share <= MOST_SHARED
     so = (
