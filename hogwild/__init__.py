@@ -44,6 +44,8 @@ if TYPE_CHECKING:  # for these, a redundant alias says that the name is public
     from hogwild.parallel.pool import close_pool as close_pool
     from hogwild.selection import SearchResult as SearchResult
     from hogwild.selection import search as search
+    from hogwild.streaming import StreamResult as StreamResult
+    from hogwild.streaming import train_stream as train_stream
     from hogwild.training import train as train
 
 __version__ = VERSION
@@ -71,6 +73,7 @@ _HOMES = {
     "models.linear": ("LinearModel",),
     "parallel.pool": ("close_pool",),
     "selection": ("SearchResult", "search"),
+    "streaming": ("StreamResult", "train_stream"),
     "training": ("train",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

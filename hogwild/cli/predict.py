@@ -7,14 +7,17 @@ from typing import Any
 
 from hogwild.cli.options import add_columns, add_model, base_of, plain, refuse
 from hogwild.cli.parser import group
-from hogwild.cli.streams import add_output, put
+from hogwild.cli.streams import add_output, complain, put
 from hogwild.data.files import load
 from hogwild.data.ratings_files import load_ratings
+from hogwild.data.rows import Rows
 from hogwild.errors import OptionError
 from hogwild.learn.registry import load_model
 from hogwild.models.factors import FactorModel
 from hogwild.paths import check_files
+from hogwild.streaming import STANDARD_INPUT, text_pieces
 
+PREDICTED = 1 << 16  # non-zeros of a stream, about, that are predicted at a time
 LINES = 100_000  # made and written at a time
 
 EXAMPLES = ("m.hog new.svm --output labels.txt", "m.hog new.svm --proba")
@@ -27,7 +30,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "data",
         metavar="DATA",
-        help="rows to predict, or pairs of user and item; labels and ratings in it are ignored",
+        help="rows to predict, or - for a stream of text from standard input; or pairs of user and "
+        "item. Labels and ratings in it are ignored",
     )
     add_output(parser)
     add = group(parser, "output").add_argument
@@ -61,7 +65,25 @@ def _of_pairs(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
 
 def _of_rows(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
     refuse(parsed, model, "strict", "columns")
-    rows = load(parsed.data, index_base=base_of(model), labels=False)
+    if parsed.data == STANDARD_INPUT:
+        return _of_stream(model, parsed)
+    return _predicted(model, load(parsed.data, index_base=base_of(model), labels=False), parsed)
+
+
+def _of_stream(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
+    """Some rows at a time, as they come."""
+    unseen = 0
+    for rows in text_pieces(STANDARD_INPUT, base_of(model), labels=False, nonzeros=PREDICTED):
+        known = rows
+        if rows.columns > model.columns:
+            known = rows.narrowed(model.columns)
+            unseen += rows.nonzeros - known.nonzeros
+        yield from _predicted(model, known, parsed)
+    if unseen:
+        complain(f"{unseen:,} values are in columns that the model never saw; they are ignored")
+
+
+def _predicted(model: Any, rows: Rows, parsed: argparse.Namespace) -> Iterator[str]:
     if parsed.proba:
         found = model.predict_proba(rows)
         return _numbers(found if model.target.heads > 1 else found[:, 1])

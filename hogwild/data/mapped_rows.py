@@ -187,8 +187,6 @@ class Reader:
         self._opened += 1
         if self._opened % FORGET == 0:
             self._pointers.madvise(mmap.MADV_DONTNEED)
-            if self._rows.forgets:
-                self._file.forget()
 
 
 class _Ahead(Thread):

@@ -598,6 +598,12 @@ class LinearProblem(RowProblem):
             return 1.0
         return self._solver.find_rate(self.sample)
 
+    def goes_on_with(self, rows: Rows) -> None:
+        """Takes other rows to learn from, of the same target and maybe of more columns."""
+        self._sets = {"train": Set.of(rows, self.target)}
+        self._given, self.units, self.work = rows, len(rows), rows.nonzeros
+        self.columns = max(self.columns, rows.columns)
+
     # What the workers ask
 
     def task(
