@@ -301,6 +301,7 @@ class LinearProblem(RowProblem):
 
     def summary(self) -> list[str]:
         held = f", and {len(self._sets[HELD_OUT]):,} rows held out" if self.judge else ""
+        held += ", which stay on the disk" if self.mapped is not None else ""
         return [
             f"{self.name}: {self.units:,} rows, {self.columns:,} columns, {self.work:,} non-zeros"
             f"{held}",
@@ -356,8 +357,8 @@ class LinearProblem(RowProblem):
     def _check_limit(self, shared: int, own: int, available: int) -> None:
         """Refuses a limit of memory below what is kept for rows that stay on the disk."""
         assert self.mapped is not None
-        limit, workers = self.config.memory_bytes, self.config.workers or usable_cores()
-        least = needed(self.mapped, self.heads, self.step.state > 0, workers)
+        limit = self.config.memory_bytes
+        least = needed(self.mapped, self.heads, self.step.state > 0, self.threads)
         least += 2 * (shared - 4 * self.units * self.step.state) + own
         if least > (limit or available):
             raise DataError(
