@@ -188,7 +188,8 @@ def snap(several: bool, dual: bool, *solves: str) -> Trainer:
 def vowpal_wabbit(data: Data, problem: Problem, threads: int) -> Fit:
     """Vowpal Wabbit's SGD, from its own cache file (its first run writes it), in file order.
 
-    Only a saved model has the penalty in its weights; and integer names are column numbers.
+    Only a saved model has the penalty in its weights; and integer names are column numbers. A
+    Workspace reads its data when `data` and `passes` are keywords, and not from a line of options.
     """
     package = importlib.import_module("vowpalwabbit")
     text, cache, model = (data.folder / name for name in ("rows.vw", "rows.cache", "model"))
@@ -196,13 +197,13 @@ def vowpal_wabbit(data: Data, problem: Problem, threads: int) -> Fit:
         _write_for_vowpal_wabbit(data, text)
     bits = max(18, data.X.shape[1].bit_length())
     options = (
-        f"--data {text} --cache_file {cache} --sgd --l2 {problem.l2} "
+        f"--cache_file {cache} --sgd --l2 {problem.l2} "
         f"--loss_function {problem.loss} --noconstant --holdout_off -b {bits} "
         f"--final_regressor {model}"
     )
 
     def fit(passes: float) -> Array:
-        package.Workspace(f"{options} --passes {passes}", quiet=True).finish()
+        package.Workspace(options, data=str(text), passes=passes, quiet=True).finish()
         return model
 
     return fit

@@ -18,6 +18,7 @@ from hogwild.config import Config
 from hogwild.coordinator import Quiet, Result, Run, State
 from hogwild.data.files import load
 from hogwild.data.rows import Labels, Rows, check_same_base
+from hogwild.data.sets import Files
 from hogwild.errors import DataError, OptionError
 from hogwild.kernels import passes
 from hogwild.kernels.views import Span, view
@@ -34,7 +35,6 @@ from hogwild.learn.sets import Set, class_weights, row_weights
 from hogwild.learn.targets import target_for
 from hogwild.machine import usable_cores
 from hogwild.models.given import Given, GivenHeads, given_model
-from hogwild.paths import PathLike
 from hogwild.threads import share_of, side_by_side
 
 # Gaps of the solver, as shares of the objective: a smaller one is asked for where the gap of the
@@ -77,7 +77,7 @@ class Certificate:
 
 def certify(
     model: Any,
-    rows: Rows | PathLike,
+    rows: Rows | Files,
     loss: str | None = None,
     l2: float | None = None,
     l1: float | None = None,
@@ -163,7 +163,7 @@ def _config(given: Given, asked: dict[str, Any], kind: str = SIGNS) -> Config:
     return Config.of(known | {"l2": l2 or 0.0, "intercept": has_intercept} | more)
 
 
-def _loaded(rows: Rows | PathLike, index_base: int | None) -> Rows:
+def _loaded(rows: Rows | Files, index_base: int | None) -> Rows:
     if not isinstance(rows, Rows):
         rows = load(rows, index_base="auto" if index_base is None else index_base)
     check_same_base(rows, index_base, "the training data")

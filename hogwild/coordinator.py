@@ -37,6 +37,7 @@ FINISHED_PARTS = 8  # of the weights, that workers make whole side by side
 # some seconds. A pass takes at least as long as so many non-zeros. And how many times is far
 SLOW, SLOW_NONZEROS, LEAST_PASS, FAR = 100, 3e9, 1e5, 10.0
 NEAR = 1e-3  # what is wanted where tol is 0
+SHORT = 0.1  # seconds of training, before which nobody asks how busy other programs are
 HALVINGS = 24  # of the rate, at most; each time, training goes back an epoch
 
 
@@ -200,7 +201,7 @@ class Run:
         self.interrupt.stops.append(self._control.stop)
         self._clock.stop()
         try:
-            self._usage = Usage(pool.pids)
+            self._usage = Usage(pool.pids, after=SHORT)
             self.interrupt.check()
             self._set_start()
             for text in self.problem.notes:
@@ -345,6 +346,7 @@ class Run:
     def _epochs_at(self, eta0: float) -> str:
         while True:
             self._epoch += 1
+            self._usage.look()
             before = self._done, self._clock.seconds
             self.watcher.begin(self._epoch)
             rate = eta0 * self.problem.factor(self._epoch)
@@ -478,6 +480,7 @@ class Run:
         return parts
 
     def _tick(self) -> None:
+        self._usage.look()
         steps = self._done + self._control.steps() - self._first_step
         done = steps / self.problem.units
         share = done - len(self.trace)

@@ -1,5 +1,6 @@
 """What the machine lets this process use, what others use of it, and its name in records."""
 
+import math
 import os
 import platform
 import re
@@ -7,8 +8,9 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import numba
 import numpy
@@ -19,7 +21,25 @@ from hogwild.version import VERSION
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUP = Path("/proc/self/cgroup")
 SHORTEST = 0.3  # seconds: over less, the system's counts of 0.01 s say little
+LATELY = 0.1  # seconds: an answer of the system that is younger is taken again
 BUSY = ("user", "nice", "system", "irq", "softirq", "steal")  # steal: the host's other machines
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def asked_lately(ask: Callable[P, R]) -> Callable[P, R]:
+    """Asks the system at most once in `LATELY` seconds: a short training would ask for long."""
+    known: dict[object, tuple[float, R]] = {}
+
+    @wraps(ask)
+    def answer(*args: P.args, **more: P.kwargs) -> R:
+        now = time.monotonic()
+        if args not in known or now - known[args][0] > LATELY:
+            known[args] = now, ask(*args, **more)
+        return known[args][1]
+
+    return answer
 
 
 def usable_cores() -> int:
@@ -48,6 +68,7 @@ def physical_cores() -> int | None:
     return found
 
 
+@asked_lately
 def cpu_quota(cgroups: Path = CGROUPS, own: Path = OWN_CGROUP) -> float | None:
     """The cores' worth of time that cgroups (version 2) grant, or None where unlimited."""
     quotas = [_words(folder / "cpu.max") for folder in _cgroup_folders(cgroups, own)]
@@ -55,6 +76,7 @@ def cpu_quota(cgroups: Path = CGROUPS, own: Path = OWN_CGROUP) -> float | None:
     return min((int(quota) / int(period) for quota, period in granted), default=None)
 
 
+@asked_lately
 def memory_limit(cgroups: Path = CGROUPS, own: Path = OWN_CGROUP) -> int:
     """Bytes of memory that this process may have: the machine's, or a container's limit."""
     words = [_words(folder / "memory.max") for folder in _cgroup_folders(cgroups, own)]
@@ -68,9 +90,10 @@ def _whole_memory() -> int:
     return int(psutil.virtual_memory().total)
 
 
+@asked_lately
 def available_memory() -> int:
     """Bytes of memory to be had now, without driving other processes out."""
-    granted = memory_limit() - _container_memory_in_use()
+    granted: int = memory_limit() - _container_memory_in_use()
     return max(0, min(granted, int(psutil.virtual_memory().available)))
 
 
@@ -89,12 +112,20 @@ def peak_memory(process: int | None = None) -> int:
 class Usage:
     """What work takes of the machine from now on, and what other programs take meanwhile.
 
-    `workers` returns the numbers of the processes whose time is the work's own.
+    `workers` returns the numbers of the processes whose time is the work's own. Nothing is counted
+    in the first seconds of the work, `after`: what takes no longer should not wait for an answer.
     """
 
-    def __init__(self, workers: Callable[[], Iterable[int]] = tuple) -> None:
+    def __init__(self, workers: Callable[[], Iterable[int]] = tuple, after: float = 0.0) -> None:
         self._workers = workers
-        self._began, self._others = time.monotonic(), self._seconds_of_others()
+        self._began, self._others = time.monotonic() + after, math.inf
+        self.look()
+
+    def look(self) -> None:
+        """Begins to count, if it is time; to be called now and then."""
+        now = time.monotonic()
+        if math.isinf(self._others) and now >= self._began:
+            self._began, self._others = now, self._seconds_of_others()
 
     def so_far(self) -> dict[str, object]:
         """The peak of this process's memory, and the cores that others kept busy, on average.
@@ -102,7 +133,7 @@ class Usage:
         None, where that is too short a time to say.
         """
         seconds, load = time.monotonic() - self._began, None
-        if seconds >= SHORTEST:
+        if seconds >= SHORTEST and math.isfinite(self._others):
             load = max(0.0, self._seconds_of_others() - self._others) / seconds
         return {"peak_memory": peak_memory(), "other_load": load}
 

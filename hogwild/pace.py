@@ -66,19 +66,19 @@ class Pace:
         return self._spent + self.cost <= AT_MOST * self.work
 
     def looked(self, gap: float) -> None:
-        """Notes what a look found."""
+        """Notes what a look found. A gap of 0 or less, as estimated, is no more than rounding."""
         self._looked_at = self.work
         self._spent += self.cost
-        if self._excess > 0.0:
+        if self._excess > 0.0 and gap > 0.0:
             self._ratio = gap / self._excess
         self._seen += 1
-        if gap < self.progress * self._least:
-            self._least, self._seen = gap, 0
+        if max(0.0, gap) < self.progress * self._least:
+            self._least, self._seen = max(0.0, gap), 0
 
     def is_stuck(self, rounded: bool) -> bool:
         """Whether the gap has not become smaller for long.
 
         `rounded`: whether it is so small that rounding may be why.
         """
-        looks = LOOKS if rounded else LOOKS_BEFORE
+        looks = LOOKS if rounded and self._least > 0.0 else LOOKS_BEFORE
         return self._seen >= looks and self.work > LEAST_PATIENCE

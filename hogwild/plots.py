@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.data.files import opened
 from hogwild.data.labels import as_written
+from hogwild.data.opening import opened
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError, HogwildError, OptionError
 from hogwild.extras import library

@@ -27,6 +27,7 @@ from hogwild.config import VOTE, Config
 from hogwild.coordinator import Quiet, Result, Run, State, Watcher
 from hogwild.data.folds import folds as folds_of
 from hogwild.data.rows import Labels, Rows
+from hogwild.data.sets import Files, named
 from hogwild.errors import DivergenceError, OptionError, WorkerError
 from hogwild.grids import Options
 from hogwild.interrupt import Interrupt
@@ -80,12 +81,12 @@ class SearchResult(Result):
 
 
 def search(
-    data: Rows | PathLike,
+    data: Rows | Files,
     *,
     folds: int | None = None,
     metric: str = LOSS,
-    validate: Rows | PathLike | None = None,
-    test: Rows | PathLike | None = None,
+    validate: Rows | Files | None = None,
+    test: Rows | Files | None = None,
     model: PathLike | None = None,
     trace: PathLike | None = None,
     watcher: Watcher | None = None,
@@ -101,7 +102,7 @@ def search(
     their best numbers of epochs.
 
     Args:
-        data: rows with labels, or the file to load them from.
+        data: rows with labels, or the file (or files) to load them from.
         folds: number of folds of a cross-validation. Without folds and without `validate`, the
             share `early_stopping` of the rows (a tenth) is held out to compare on.
         metric: what to compare by: loss, error, log_loss or auc; for a regression loss, rmse, mae,
@@ -124,7 +125,7 @@ def search(
     """
     options = with_task(options, data)
     plan = plan_of(options, folds, validate is not None)
-    check_files({"model": model, "trace": trace}, data, test, validate, sample_weight)
+    check_files({"model": model, "trace": trace}, *named(data, test, validate, sample_weight))
     with watched(watcher, verbose) as follower:
         rows, tests, judges = row_sets(data, test, validate, index_base, sample_weight)
         found = _Search(rows, judges, labels, folds, metric, plan, follower)

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,11 @@ from hogwild import status
 from hogwild.config import TASKS, Config
 from hogwild.data import svmlight
 from hogwild.data.files import check_index_base
+from hogwild.data.pieces import Piece
 from hogwild.data.rows import Labels, Rows
 from hogwild.errors import DataError, DivergenceError, OptionError
 from hogwild.interrupt import Interrupt
+from hogwild.kernels.text import PADDING
 from hogwild.kernels.views import Clock, Span, Stored, view
 from hogwild.learn.heads import zeros_on_a_line
 from hogwild.learn.linear import LinearProblem
@@ -37,7 +39,7 @@ from hogwild.paths import PathLike, check_files
 from hogwild.trace import Row
 
 STANDARD_INPUT = "-"
-PIECE = 1 << 19  # non-zeros, about, that are learned from at a time
+PIECE = 1 << 22  # bytes of text, at most, that are learned from at a time
 LOOK = 0.2  # seconds between two looks whether to go on, while nothing comes
 FIRST_LINE = 1000  # rows, after which the loss is said first; then after twice as many
 LEAST_SCALE = 0.25  # of the stored weights, from where they are made whole
@@ -104,7 +106,7 @@ def train_stream(
     check_files({"model": model}, *([data] if isinstance(data, str | os.PathLike) else []))
     with Interrupt() as interrupt, status.doing("learning from the stream") as now:
         pieces: Iterable[Rows] = (
-            text_pieces(data, index_base, interrupt=interrupt)
+            rows_of_stream(data, index_base, interrupt=interrupt)
             if isinstance(data, str | os.PathLike)
             else data
         )
@@ -143,15 +145,14 @@ def _config(options: dict[str, Any], model: Any, save_every: Any) -> Config:
     return Config.of(usual | options | {"solver": "sgd", "epochs": 1, "average": False})
 
 
-def text_pieces(
+def rows_of_stream(
     source: PathLike,
     index_base: str | int,
     *,
     labels: bool = True,
-    nonzeros: int = PIECE,
     interrupt: Interrupt | None = None,
 ) -> Iterator[Rows]:
-    """The rows of svmlight text as they come, about so many non-zeros at a time."""
+    """The rows of svmlight text as they come: those that are there, but not too many at a time."""
     is_standard = str(source) == STANDARD_INPUT
     name = "standard input" if is_standard else str(source)
     try:
@@ -159,34 +160,60 @@ def text_pieces(
         raw = io.FileIO(place, closefd=not is_standard)
     except (OSError, ValueError, AttributeError) as error:
         raise DataError(f"{name}: cannot be read: {error}") from error
-    with _Waiting(raw, interrupt or Interrupt()) as file:
-        given: dict[str, Any] = {"index_base": index_base, "labels": labels, "nonzeros": nonzeros}
-        yield from svmlight.pieces(Path(name), file, **given)  # type: ignore[arg-type]
+    found: list[Rows] = []
+    reader = svmlight.Handing(name, index_base, labels, found.append)
+    with raw:
+        for piece in _pieces(name, raw, interrupt or Interrupt()):
+            reader.take(reader.parse(piece))
+            yield from found
+            found.clear()
+    reader.end()
 
 
-class _Waiting(io.RawIOBase):
-    """A file to read that looks up while nothing comes: a system call would go on after Ctrl-C."""
+def _pieces(name: str, raw: io.FileIO, interrupt: Interrupt) -> Iterator[Piece]:
+    """Whole lines, as many as are there at once."""
+    text, kept, lines, first = bytearray(PIECE + PADDING), 0, 0, True
+    ended = False
+    while not ended:
+        have = _filled(raw, text, kept, interrupt)
+        ended = have == kept
+        size = text.rfind(b"\n", kept, have) + 1
+        if ended and kept:
+            text[kept] = ord("\n")
+            size = kept + 1
+        if size:
+            array = np.frombuffer(text, np.uint8)
+            yield Piece(name, text, array, 0, size, first, partial(int, lines))
+            del array
+            lines, first = lines + text.count(b"\n", 0, size), False
+        if not ended:
+            text[: have - size] = text[size:have]
+        kept = have - size
+        if kept >= len(text) - PADDING - 1:  # a line that is longer than the buffer
+            text = text + bytes(kept)
 
-    def __init__(self, raw: io.FileIO, interrupt: Interrupt) -> None:
-        self._raw, self._interrupt = raw, interrupt
 
-    def readable(self) -> bool:
-        return True
+def _filled(raw: io.FileIO, text: bytearray, have: int, interrupt: Interrupt) -> int:
+    """Reads what is there, at least something; how many bytes the text has then.
 
-    def readinto(self, buffer: Any) -> int:
-        """Fills some of the buffer."""
-        while True:
-            if self._interrupt.happened:
-                raise KeyboardInterrupt
-            with suppress(OSError):  # what cannot be waited for is there
-                if not select.select([self._raw], [], [], LOOK)[0]:
-                    continue
-            return self._raw.readinto(buffer) or 0
-
-    def close(self) -> None:
-        """Closes the file, unless it is standard input."""
-        self._raw.close()
-        super().close()
+    It looks up while nothing comes: a call of the system would go on waiting after Ctrl-C.
+    """
+    view, wait = memoryview(text)[: len(text) - PADDING - 1], LOOK
+    while have < len(view):
+        if interrupt.happened:
+            raise KeyboardInterrupt
+        ready = True
+        with suppress(OSError):  # what cannot be waited for is there
+            ready = bool(select.select([raw], [], [], wait)[0])
+        if ready:
+            got = raw.readinto(view[have:]) or 0
+            have += got
+            if not got:
+                break
+            wait = 0.0
+        elif not wait:
+            break
+    return have
 
 
 class _Stream:

@@ -1,11 +1,86 @@
 """Work in equal shares, and a few things done side by side in threads of this process."""
 
+import os
+import queue
 from collections.abc import Callable, Iterable
 from functools import partial
 from threading import Lock, Thread
 from typing import TypeVar
 
 T = TypeVar("T")
+
+IDLE = (
+    0.05  # seconds that a thread waits for more to do: to begin takes it 0.1 ms, to go on a tenth
+)
+
+
+class Helper(Thread):
+    """A thread that works for others, and ends when there was nothing to do for a while.
+
+    (Those of `concurrent.futures` do not begin any more once the program's main thread has ended.)
+    """
+
+    lock = Lock()
+    idle: "list[Helper]" = []  # noqa: RUF012  all that wait for something to do
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._given: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[None] = queue.SimpleQueue()
+
+    @classmethod
+    def one(cls) -> "Helper":
+        """A helper that has nothing to do."""
+        with cls.lock:
+            if cls.idle:
+                return cls.idle.pop()
+        helper = cls()
+        helper.start()
+        return helper
+
+    def begin(self, work: Callable[[], None]) -> None:
+        """Has it do something, which must not raise."""
+        self._given.put(work)
+
+    def wait(self) -> None:
+        """Waits until that is done."""
+        self._done.get()
+
+    def run(self) -> None:
+        while (work := self._next()) is not None:
+            work()
+            del work  # and all that it holds
+            with self.lock:
+                self.idle.append(self)
+            self._done.put(None)
+
+    def _next(self) -> Callable[[], None] | None:
+        while True:
+            try:
+                return self._given.get(timeout=IDLE)
+            except queue.Empty:
+                with self.lock:
+                    if self in self.idle:  # else somebody has taken it, and will say what to do
+                        self.idle.remove(self)
+                        return None
+
+    @classmethod
+    def end_all(cls) -> None:
+        """Ends those that are idle: a process that is forked has no threads but one."""
+        with cls.lock:
+            ending, cls.idle[:] = [*cls.idle], []
+        for helper in ending:
+            helper._given.put(None)
+        for helper in ending:
+            helper.join()
+
+    @classmethod
+    def forget_all(cls) -> None:
+        """In a process that was forked: its threads are gone, and so may be who held the lock."""
+        cls.lock, cls.idle = Lock(), []
+
+
+os.register_at_fork(before=Helper.end_all, after_in_child=Helper.forget_all)
 
 
 def share_of(size: int, count: int, rank: int) -> tuple[int, int]:
@@ -14,11 +89,7 @@ def share_of(size: int, count: int, rank: int) -> tuple[int, int]:
 
 
 def side_by_side(tasks: Iterable[Callable[[], T]], threads: int) -> list[T]:
-    """What the tasks return, in their order; so many threads do them, of which this is one.
-
-    The others have ended when it returns, so processes may be forked then. (The threads of
-    `concurrent.futures` do not begin any more once the program's main thread has come to its end.)
-    """
+    """What the tasks return, in their order; so many threads do them, of which this is one."""
     given = list(tasks)
     waiting = enumerate(given)
     lock = Lock()
@@ -36,12 +107,12 @@ def side_by_side(tasks: Iterable[Callable[[], T]], threads: int) -> list[T]:
             except BaseException as failure:
                 failures.append(failure)
 
-    others = [Thread(target=work) for _ in range(1, min(threads, len(given)))]
-    for thread in others:
-        thread.start()
+    helpers = [Helper.one() for _ in range(1, min(threads, len(given)))]
+    for helper in helpers:
+        helper.begin(work)
     work()
-    for thread in others:
-        thread.join()
+    for helper in helpers:
+        helper.wait()
     if failures:
         raise failures[0]
     return [found[number] for number in range(len(given))]

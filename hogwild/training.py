@@ -17,11 +17,13 @@ from hogwild.callbacks import together
 from hogwild.config import TASKS, Config
 from hogwild.coordinator import Result, Run, State, Watcher
 from hogwild.data.cache import cached
-from hogwild.data.files import load, load_weights, suffix_of
+from hogwild.data.files import load, load_weights
+from hogwild.data.opening import suffix_of
 from hogwild.data.ratings import Ratings
 from hogwild.data.ratings_files import load_ratings, named_as_ratings
 from hogwild.data.rows import Labels, Rows, check_same_base
 from hogwild.data.rows_file import SUFFIX
+from hogwild.data.sets import Files, are_files, files_of, name_of, named
 from hogwild.display import Lines
 from hogwild.errors import DataError, HogwildError, OptionError, WorkerError
 from hogwild.learn.problem import Problem
@@ -37,10 +39,10 @@ Keep = Callable[..., Path]  # what `cached` does
 
 
 def train(
-    data: Rows | Ratings | PathLike,
+    data: Rows | Ratings | Files,
     *,
-    test: Rows | Ratings | PathLike | None = None,
-    validate: Rows | PathLike | None = None,
+    test: Rows | Ratings | Files | None = None,
+    validate: Rows | Files | None = None,
     model: PathLike | None = None,
     trace: PathLike | None = None,
     watcher: Watcher | None = None,
@@ -58,7 +60,8 @@ def train(
     """Trains a model.
 
     Args:
-        data: rows with labels, or for the task mf ratings; or the file to load them from.
+        data: rows with labels, or for the task mf ratings; or the file (or files) to load them
+            from, see `load`.
         test: rows or ratings (or their file); their error is reported after every epoch.
         validate: rows (or their file) that are not learned from. Training stops when their loss has
             not decreased for `patience` epochs, and returns the best epoch. The option
@@ -100,7 +103,7 @@ def train(
     config = Config.of(options)
     if not cache:
         _check_format(config, data)
-    check_files({"model": model, "trace": trace}, data, test, validate, sample_weight)
+    check_files({"model": model, "trace": trace}, *named(data, test, validate, sample_weight))
     asked = asked_for(
         options
         | {"index_base": index_base, "columns": columns, "duplicates": duplicates}
@@ -163,15 +166,16 @@ def train(
 
 def _check_format(config: Config, data: Any) -> None:
     """Refuses a limit of memory for a file that has to be read as a whole, before it is read."""
-    is_file = isinstance(data, str | os.PathLike)
-    if config.memory is not None and is_file and suffix_of(Path(data)) != SUFFIX:
-        raise OptionError(f"memory: it needs a .rows file: hogwild convert {data} train.rows")
+    files = files_of(data) if config.memory is not None and are_files(data) else []
+    if any(suffix_of(file) != SUFFIX for file in files):
+        name = name_of(files)
+        raise OptionError(f"memory: it needs a .rows file: hogwild convert {name} train.rows")
 
 
 def with_task(options: dict[str, Any], data: Any) -> dict[str, Any]:
     """The options, with the task where they leave it open: that of ratings is mf."""
-    named = isinstance(data, str | os.PathLike) and named_as_ratings(data)
-    task = "mf" if named or isinstance(data, Ratings) else Config.task
+    by_name = are_files(data) and named_as_ratings(data)
+    task = "mf" if by_name or isinstance(data, Ratings) else Config.task
     return {"task": task} | options
 
 
@@ -186,7 +190,12 @@ def watched(watcher: Watcher | None, verbose: int) -> Iterator[Watcher]:
 
 def asked_for(options: dict[str, Any], **files: Any) -> Row:
     """What was asked for, as far as a file can hold it: so it can be asked for once more."""
-    asked = {name: str(file) for name, file in files.items() if isinstance(file, str | os.PathLike)}
+    asked: dict[str, Any] = {}
+    for name, given in files.items():
+        if isinstance(given, str | os.PathLike):
+            asked[name] = str(given)
+        elif are_files(given):
+            asked[name] = list(map(str, files_of(given)))
     for name, value in options.items():
         if isinstance(value, dict):
             asked[name] = ",".join(f"{key}:{number}" for key, number in value.items())
@@ -221,7 +230,7 @@ def written_after(
 
 
 def load_data(
-    data: Rows | Ratings | PathLike,
+    data: Rows | Ratings | Files,
     task: str,
     index_base: str | int = "auto",
     columns: Any = None,
@@ -296,16 +305,18 @@ def check_judge(config: Config) -> None:
 
 
 def _loaded_rows(data: Any, index_base: str | int, keep: Keep | None = None) -> Rows:
-    if isinstance(data, str | os.PathLike):
+    if are_files(data):
         if named_as_ratings(data):
-            raise OptionError(f"task: {data} holds ratings, by its name; use the task mf")
-        path = data if keep is None else keep(data, index_base=index_base)
-        return load(path, index_base=index_base)
+            name = name_of(files_of(data))
+            raise OptionError(f"task: {name} holds ratings, by its name; use the task mf")
+        if keep is not None:
+            data = [keep(file, index_base=index_base) for file in files_of(data)]
+        return load(data, index_base=index_base)
     return _checked(data, Rows)
 
 
 def _loaded_ratings(data: Any, columns: Any, duplicates: str) -> Ratings:
-    if isinstance(data, str | os.PathLike):
+    if are_files(data):
         return load_ratings(data, columns=columns, duplicates=duplicates)
     return _checked(data, Ratings).deduplicated(duplicates)
 

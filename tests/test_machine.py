@@ -85,6 +85,33 @@ def test_the_load_is_that_of_programs_that_do_not_belong_to_the_work() -> None:
     assert loads[0] - loads[1] > 0.3 / (time.monotonic() - began)
 
 
+def test_short_work_does_not_ask_for_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    times = psutil.cpu_times()
+    monkeypatch.setattr(psutil, "cpu_times", lambda: asked.append(1) or times)
+    usage = machine.Usage(after=0.05)
+    usage.look()
+    assert usage.so_far()["other_load"] is None
+    assert not asked
+    time.sleep(0.05)
+    usage.look()
+    usage.look()
+    assert len(asked) == 1
+
+
+def test_many_short_trainings_ask_the_system_once_in_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+    memory = psutil.virtual_memory()
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: asked.append(1) or memory)
+    rows = hogwild.Rows(np.eye(4), [0, 1, 0, 1])
+    began = time.monotonic()
+    for _ in range(20):
+        hogwild.train(rows, solver="sgd", workers=1, epochs=1)
+    assert len(asked) <= 1 + (time.monotonic() - began) / machine.LATELY
+
+
 def test_where_linux_calls_are_missing_threads_train(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("memfd_create", "MFD_CLOEXEC", "sched_getaffinity", "posix_fallocate"):
         monkeypatch.delattr(os, name)

@@ -16,7 +16,6 @@ import pytest
 
 import hogwild
 from hogwild import DataError, OptionError, cli, streaming
-from hogwild.data import svmlight
 from hogwild.data.synthetic import rcv1
 
 ROWS, COLUMNS = 6000, 2000
@@ -87,12 +86,31 @@ def test_the_first_column_may_turn_out_to_be_number_0(
 ) -> None:
     lines = [f"{row % 2} {1 + row % 2}:1 5:0.5\n" for row in range(300)]
     (tmp_path / "a.svm").write_text("".join([*lines, "1 0:1\n", *lines]))
-    monkeypatch.setattr(svmlight, "BLOCK", 1 << 10)
-    monkeypatch.setattr(streaming, "PIECE", 100)
+    monkeypatch.setattr(streaming, "PIECE", 1 << 10)
     found = hogwild.train_stream(tmp_path / "a.svm", eta0=0.5).model
     assert (found.index_base, found.columns) == (0, 6)
     assert found.weights[1] < 0 < found.weights[2]
     assert found.weights[3] == found.weights[4] == 0
+
+
+def test_lines_of_any_length_are_read_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streaming, "PIECE", 1 << 7)
+    text = "".join(
+        f"{row % 2}" + "".join(f" {k}:0.5" for k in range(1, 1 + row % 90)) + "\n" * (1 + row % 2)
+        for row in range(200)
+    )
+    (tmp_path / "a.svm").write_text(text.rstrip())  # without a last newline
+    whole = hogwild.load(tmp_path / "a.svm")
+    parts = list(streaming.rows_of_stream(tmp_path / "a.svm", "auto"))
+    assert len(parts) > 20
+    for name in ("indices", "values", "y"):
+        found = np.concatenate([getattr(part, name) for part in parts])
+        assert found.tobytes() == getattr(whole, name).tobytes()
+    (tmp_path / "a.svm").write_text(text + "1 1:x\n")
+    with pytest.raises(DataError, match="line 301, column 5: 'x' is not a number"):
+        list(streaming.rows_of_stream(tmp_path / "a.svm", "auto"))
 
 
 def test_several_classes_are_learned(tmp_path: Path) -> None:

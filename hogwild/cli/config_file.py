@@ -46,6 +46,8 @@ def _words(action: argparse.Action, value: Any) -> list[str]:
         if isinstance(action, argparse.BooleanOptionalAction):
             return [flags[0 if value else 1]]
         return [flags[0]] if value == action.const else []
+    if isinstance(value, list) and not action.option_strings:
+        return list(map(str, value))
     if isinstance(value, list):
         value = ",".join(map(str, value))
     if action.nargs == 0 or not isinstance(value, str | int | float):

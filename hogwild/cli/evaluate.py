@@ -8,11 +8,12 @@ from typing import Any
 
 from hogwild import plots
 from hogwild.certificate import Certificate, certify
-from hogwild.cli.options import add_columns, add_model, base_of, plain, refuse
+from hogwild.cli.options import add_columns, add_data, add_model, base_of, files_in, plain, refuse
 from hogwild.cli.parser import group
 from hogwild.cli.streams import show
 from hogwild.data.files import load
 from hogwild.data.ratings_files import load_ratings
+from hogwild.data.sets import named
 from hogwild.errors import OptionError
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.proof import nearness
@@ -53,7 +54,7 @@ DOING = "evaluating"
 def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_model(parser)
-    add("data", metavar="DATA", help="labelled rows, or ratings")
+    add_data(parser, "labelled rows, or ratings")
     add = group(parser, "data").add_argument
     add("--sample-weight", metavar="FILE", help="weights of the rows of DATA: a number a line")
     add = group(parser, "model").add_argument
@@ -84,7 +85,8 @@ def run(parsed: argparse.Namespace) -> int:
     if parsed.plot is not None:
         if parsed.certify:
             raise OptionError("plot: not with certify, which looks at no scores")
-        check_files({"plot": parsed.plot}, parsed.model, parsed.data, parsed.sample_weight)
+        inputs = named(parsed.model, files_in(parsed), parsed.sample_weight)
+        check_files({"plot": parsed.plot}, *inputs)
         plots.check_output(parsed.plot)
     if parsed.certify:
         return _certify(parsed)
@@ -94,14 +96,14 @@ def run(parsed: argparse.Namespace) -> int:
     model = load_model(parsed.model)
     if model.kind == FactorModel.kind:
         refuse(parsed, model, "sample_weight", "plot")
-        found = model.evaluate(load_ratings(parsed.data, columns=parsed.columns))
+        found = model.evaluate(load_ratings(files_in(parsed), columns=parsed.columns))
     else:
         refuse(parsed, model, "columns")
-        rows = load(parsed.data, index_base=base_of(model))
+        rows = load(files_in(parsed), index_base=base_of(model))
         rows = weighted(rows, parsed.sample_weight)
         found = model.evaluate(rows)
         if parsed.plot is not None:
-            title = f"{parsed.model} on {parsed.data}"
+            title = f"{parsed.model} on {rows.name}"
             plots.write(parsed.plot, title, plots.class_curves(model, rows))
     if parsed.json:
         show(json.dumps(found))
@@ -116,7 +118,7 @@ def _certify(parsed: argparse.Namespace) -> int:
     """Prints how good a linear model is, as is proved."""
     model = given_model(parsed.model)
     refuse(parsed, model, "columns")
-    rows = weighted(load(parsed.data, index_base=base_of(model)), parsed.sample_weight)
+    rows = weighted(load(files_in(parsed), index_base=base_of(model)), parsed.sample_weight)
     found = certify(model, rows, **{name: getattr(parsed, name) for name in OBJECTIVE})
     if parsed.json:
         known = {"rows": len(rows)} | asdict(found)

@@ -56,7 +56,7 @@ def _kind(
 ) -> Callable[..., Any]:
     """Adds a kind of data with the options that all have; returns what adds its own."""
     parser = kinds.add_parser(name, help=text, description=f"hogwild generate {name}: {text}.")
-    file = f"a file to write: {suffixes}; text also with .gz or .bz2 behind"
+    file = f"a file to write: {suffixes}; text also with .gz, .bz2, .xz or .zst behind"
     parser.add_argument("output", metavar="OUT", help=file)
     add = group(parser, "data").add_argument
     add("--seed", type=int, default=0, metavar="N", help="[%(default)s]")

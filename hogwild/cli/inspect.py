@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from hogwild.cli.model_lines import inspect_model
-from hogwild.cli.options import add_columns, add_index_base, plain
+from hogwild.cli.options import add_columns, add_data, add_index_base, files_in, plain
 from hogwild.cli.parser import group
 from hogwild.cli.streams import show
 from hogwild.data import rating_statistics, statistics
 from hogwild.data.files import FORMATS as ROW_FORMATS
-from hogwild.data.files import load, opened, suffix_of
+from hogwild.data.files import load
 from hogwild.data.npz import Arrays
+from hogwild.data.opening import opened, suffix_of
 from hogwild.data.ratings_files import FORMATS, load_ratings, named_as_ratings
 from hogwild.data.ratings_npz import ITEMS, USERS
+from hogwild.data.sets import files_of
 from hogwild.errors import DataError, OptionError
 from hogwild.model_file import is_model
 
@@ -36,11 +38,10 @@ DOING = "inspecting"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "data",
-        metavar="DATA",
-        help="a model, rows (svmlight text, .npz) or ratings (.csv, .tsv, .dat, .mtx, .npz); text "
-        "also as .gz or .bz2. Where the name does not tell which, what is in it does",
+    add_data(
+        parser,
+        "a model, rows (svmlight text, .npz) or ratings (.csv, .tsv, .dat, .mtx, .npz); text also "
+        "as .gz, .bz2, .xz or .zst. Where the name does not tell which, what is in it does",
     )
     add = group(parser, "model").add_argument
     add("--top", type=int, metavar="N", help="of a linear model: the N largest weights, by class")
@@ -56,14 +57,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Prints what a model is, or the shape of the data and what it means for scaling."""
-    if is_model(parsed.data):
-        return inspect_model(parsed)
+    paths = files_of(files_in(parsed))
+    if len(paths) == 1 and is_model(paths[0]):
+        return inspect_model(parsed, paths[0])
     given = [name for name in ("top", "features") if getattr(parsed, name) is not None]
     if given:
         raise OptionError("\n".join(f"{name}: it is for models" for name in given))
     given = parsed.rows or parsed.ratings
-    path = Path(parsed.data)
-    are_ratings = parsed.ratings if given else _are_ratings(path)
+    path = paths[0]
+    are_ratings = parsed.ratings if given else named_as_ratings(paths) or _are_ratings(path)
     if are_ratings and parsed.index_base != "auto":
         raise OptionError("index_base: it is for rows, and these are ratings (else say --rows)")
     if parsed.columns and not are_ratings:
@@ -86,9 +88,9 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _are_ratings(path: Path) -> bool:
-    """Whether a file holds ratings: by its name, or else by what is in it."""
+    """Whether a file whose name does not tell holds ratings: what is in it does."""
     suffix = suffix_of(path)
-    if suffix == DOUBTFUL or named_as_ratings(path):
+    if suffix == DOUBTFUL:
         return True
     if not path.is_file():  # a pipe can be read only once
         return False
@@ -112,7 +114,7 @@ def _line_is_ratings(line: bytes) -> bool:
 
 
 def _rows(parsed: argparse.Namespace) -> Found:
-    rows = load(parsed.data, index_base=parsed.index_base, labels=False)
+    rows = load(files_in(parsed), index_base=parsed.index_base, labels=False)
     found = statistics.statistics(rows)
     empty = f", {found.empty_rows:,} of them empty" if found.empty_rows else ""
     how = "" if found.rho_exact else f" (at least; the largest among {found.rho_sample:,} rows)"
@@ -145,7 +147,7 @@ def _labels(counts: tuple[tuple[object, int], ...], kinds: int, rows: int) -> st
 def _ratings(parsed: argparse.Namespace) -> Found:
     # Where only two columns are named, there are no values
     pairs = parsed.columns is not None and parsed.columns.count(",") == 1
-    given = load_ratings(parsed.data, columns=parsed.columns, values=not pairs)
+    given = load_ratings(files_in(parsed), columns=parsed.columns, values=not pairs)
     found = rating_statistics.rating_statistics(given)
     again = f"{found.duplicates:,} ratings of a pair that has one already"
     shown = [

@@ -9,7 +9,7 @@ import numpy as np
 
 from hogwild.cli.options import plain
 from hogwild.cli.streams import show
-from hogwild.data.files import opened
+from hogwild.data.opening import opened
 from hogwild.errors import OptionError
 from hogwild.learn.registry import load_model
 from hogwild.models.factors import FactorModel
@@ -18,17 +18,17 @@ MOST = 12  # labels that are shown one by one
 OPTIONS = "solver", "strategy", "workers", "l2", "l1", "bias_l2", "class_weights", "seed"
 
 
-def inspect_model(parsed: argparse.Namespace) -> int:
+def inspect_model(parsed: argparse.Namespace, path: Path) -> int:
     """Prints what a model is and how it was trained, and its largest weights."""
     if parsed.features and parsed.top is None:
         raise OptionError("features: it names the weights that --top shows; give it, too")
-    model, top = load_model(parsed.data), {}
+    model, top = load_model(path), {}
     if parsed.top is not None:
         if model.kind == FactorModel.kind:
             raise OptionError("top: a model of ratings has factors, and no weights of features")
         names = _lines_of(parsed.features) if parsed.features else None
         top = model.top_features(parsed.top, names)
-    size, shape = Path(parsed.data).stat().st_size, _shape(model)
+    size, shape = path.stat().st_size, _shape(model)
     if parsed.json:
         listed = {"top": {plain(label): pairs for label, pairs in top.items()}}
         known = {"kind": model.kind, "loss": model.loss, "bytes": size}

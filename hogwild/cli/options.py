@@ -9,6 +9,7 @@ from hogwild.cli.parser import Parser, group
 from hogwild.config import TASKS, Config, kind_of
 from hogwild.data.labels import as_written
 from hogwild.data.ratings import DUPLICATES
+from hogwild.data.sets import Files
 from hogwild.errors import HogwildError, OptionError
 from hogwild.learn.registry import load_model
 from hogwild.models.factors import FactorModel
@@ -82,6 +83,18 @@ def add_index_base(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="the number of the first column in the file [auto: 0 if it occurs, else 1]",
     )
+
+
+def add_data(parser: argparse.ArgumentParser, text: str, optional: bool = False) -> None:
+    """DATA: one file or more."""
+    more = "; several files, a folder or a pattern in quotes are read as one"
+    parser.add_argument("data", metavar="DATA", nargs="*" if optional else "+", help=text + more)
+
+
+def files_in(parsed: argparse.Namespace) -> Files:
+    """DATA: the file that was named, or the files."""
+    given: list[str] = parsed.data
+    return given[0] if len(given) == 1 else given
 
 
 def add_duplicates(parser: argparse.ArgumentParser) -> None:

@@ -5,19 +5,19 @@ from collections.abc import Iterator
 from itertools import compress
 from typing import Any
 
-from hogwild.cli.options import add_columns, add_model, base_of, plain, refuse
+from hogwild.cli.options import add_columns, add_data, add_model, base_of, files_in, plain, refuse
 from hogwild.cli.parser import group
 from hogwild.cli.streams import add_output, complain, put
 from hogwild.data.files import load
 from hogwild.data.ratings_files import load_ratings
 from hogwild.data.rows import Rows
+from hogwild.data.sets import named
 from hogwild.errors import OptionError
 from hogwild.learn.registry import load_model
 from hogwild.models.factors import FactorModel
 from hogwild.paths import check_files
-from hogwild.streaming import STANDARD_INPUT, text_pieces
+from hogwild.streaming import STANDARD_INPUT, rows_of_stream
 
-PREDICTED = 1 << 16  # non-zeros of a stream, about, that are predicted at a time
 LINES = 100_000  # made and written at a time
 
 EXAMPLES = ("m.hog new.svm --output labels.txt", "m.hog new.svm --proba")
@@ -25,14 +25,10 @@ DOING = "predicting"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
     add_model(parser)
-    add(
-        "data",
-        metavar="DATA",
-        help="rows to predict, or - for a stream of text from standard input; or pairs of user and "
-        "item. Labels and ratings in it are ignored",
-    )
+    what = "rows to predict, or - for a stream of text from standard input; or pairs of user and "
+    what += "item. Labels and ratings in it are ignored"
+    add_data(parser, what)
     add_output(parser)
     add = group(parser, "output").add_argument
     add("--score", action="store_true", help="scores instead of labels or probabilities")
@@ -49,7 +45,7 @@ def run(parsed: argparse.Namespace) -> int:
     """Prints a label, a score, a probability or a rating for every row or pair."""
     if parsed.score and parsed.proba:
         raise OptionError("score: choose one of --score and --proba")
-    check_files({"output": parsed.output}, parsed.model, parsed.data)
+    check_files({"output": parsed.output}, *named(parsed.model, files_in(parsed)))
     model = load_model(parsed.model)
     predict = _of_pairs if model.kind == FactorModel.kind else _of_rows
     put(predict(model, parsed), parsed.output)
@@ -58,22 +54,23 @@ def run(parsed: argparse.Namespace) -> int:
 
 def _of_pairs(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
     refuse(parsed, model, "proba")
-    pairs = load_ratings(parsed.data, columns=parsed.columns, values=False)
+    pairs = load_ratings(files_in(parsed), columns=parsed.columns, values=False)
     predict = model.decision_function if parsed.score else model.predict
     return _lines(predict(pairs, strict=parsed.strict).tolist(), "{:.9g}")
 
 
 def _of_rows(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
     refuse(parsed, model, "strict", "columns")
-    if parsed.data == STANDARD_INPUT:
+    data = files_in(parsed)
+    if data == STANDARD_INPUT:
         return _of_stream(model, parsed)
-    return _predicted(model, load(parsed.data, index_base=base_of(model), labels=False), parsed)
+    return _predicted(model, load(data, index_base=base_of(model), labels=False), parsed)
 
 
 def _of_stream(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
     """Some rows at a time, as they come."""
     unseen = 0
-    for rows in text_pieces(STANDARD_INPUT, base_of(model), labels=False, nonzeros=PREDICTED):
+    for rows in rows_of_stream(STANDARD_INPUT, base_of(model), labels=False):
         known = rows
         if rows.columns > model.columns:
             known = rows.narrowed(model.columns)

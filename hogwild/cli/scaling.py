@@ -6,13 +6,16 @@ from typing import Any
 from hogwild.cli.options import (
     add_columns,
     add_config,
+    add_data,
     add_duplicates,
     add_index_base,
     config_options,
+    files_in,
 )
 from hogwild.cli.parser import Parser, group
 from hogwild.data.ratings import Ratings
 from hogwild.data.rows import Rows
+from hogwild.data.sets import named
 from hogwild.display import say
 from hogwild.scaling.plan import DECIDED, REPEATS, STRATEGIES, TARGET, Plan
 from hogwild.scaling.record import check_outputs, write
@@ -28,7 +31,7 @@ EXAMPLES = ("train.svm", "train.svm --workers 1,2 --strategies combine,hogwild")
 
 def add_options(parser: Parser) -> None:
     about = "rows: svmlight text or .npz; with --task mf ratings, as for train"
-    parser.add_argument("data", metavar="DATA", help=about)
+    add_data(parser, about)
     add_study(parser)
     add_index_base(parser)
     add_columns(parser)
@@ -52,11 +55,12 @@ def add_study(parser: argparse.ArgumentParser) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Trains with every strategy and number of workers; prints and writes what that came to."""
     given = {name: v for name, v in config_options(parsed).items() if name not in DECIDED}
-    options = with_task(given, parsed.data)
+    data = files_in(parsed)
+    options = with_task(given, data)
     plan = planned(parsed, options)
-    check_outputs(parsed.out, parsed.data)
+    check_outputs(parsed.out, *named(data))
     how = parsed.index_base, parsed.columns, parsed.duplicates
-    say(measured(load_data(parsed.data, options["task"], *how), plan, parsed.out))
+    say(measured(load_data(data, options["task"], *how), plan, parsed.out))
     return 0
 
 

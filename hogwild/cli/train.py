@@ -2,20 +2,22 @@
 
 import argparse
 from functools import partial
-from pathlib import Path
 
 from hogwild.cli.options import (
     add_columns,
     add_config,
+    add_data,
     add_duplicates,
     add_index_base,
     config_options,
+    files_in,
     number_or_text,
 )
 from hogwild.cli.parser import Parser, group
 from hogwild.cli.streams import complain
 from hogwild.cli.train_stream import labels_of, train_on_stream
 from hogwild.coordinator import Result
+from hogwild.data.sets import files_of, named
 from hogwild.display import Json, Lines, Silent, say
 from hogwild.errors import OptionError
 from hogwild.paths import check_files
@@ -24,19 +26,18 @@ from hogwild.streaming import STANDARD_INPUT
 from hogwild.training import train, with_task
 
 EXAMPLES = (
-    "train.svm --task logistic --test test.svm --model m.hog",
+    "part-*.svm.gz --task logistic --test test.svm --model m.hog",
     "ratings.csv --rank 64 --early-stopping 0.05 --model taste.hog",
 )
 
 
 def add_options(parser: Parser) -> None:
-    parser.add_argument(
-        "data",
-        metavar="DATA",
-        nargs="?",
-        help="rows: .rows, svmlight text or .npz, or - for a stream of text from standard input, "
-        "which is learned from in one pass; or ratings, for the task mf: .csv, .tsv, .mtx, .dat "
-        "(a::b::c) or .npz; text also as .gz or .bz2",
+    add_data(
+        parser,
+        "rows: .rows, svmlight text or .npz, or - for a stream of text from standard input, which "
+        "is learned from in one pass; or ratings, for the task mf: .csv, .tsv, .mtx, .dat "
+        "(a::b::c) or .npz; text also as .gz, .bz2, .xz or .zst",
+        optional=True,
     )
     add = group(parser, "data").add_argument
     add("--test", metavar="FILE", help="rows or ratings to report the error of")
@@ -94,14 +95,15 @@ def add_options(parser: Parser) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    if parsed.data is None:
+    if not parsed.data:
         parsed.parser.error("the following arguments are required: DATA")
-    if parsed.data == STANDARD_INPUT:
+    if files_in(parsed) == STANDARD_INPUT:
         return train_on_stream(parsed)
     if parsed.save_every is not None:
         raise OptionError("save_every: only for a stream (-); others save the model at the end")
     _check(parsed)
-    options = with_task(config_options(parsed), parsed.data)
+    data = files_in(parsed)
+    options = with_task(config_options(parsed), data)
     display = Json() if parsed.json else Silent() if parsed.quiet else Lines(_typed, parsed.why)
     common = {
         "test": parsed.test,
@@ -120,11 +122,11 @@ def run(parsed: argparse.Namespace) -> int:
         if given:
             raise OptionError("\n".join(given))
         metric = {} if parsed.metric is None else {"metric": parsed.metric}
-        result = search(parsed.data, folds=parsed.folds, **metric, **common, **options)
+        result = search(data, folds=parsed.folds, **metric, **common, **options)
     else:
         ratings = {"columns": parsed.columns, "duplicates": parsed.duplicates}
         more = {"cache": parsed.cache, "labels": labels_of(parsed)}
-        result = train(parsed.data, **more, **ratings, **common, **options)
+        result = train(data, **more, **ratings, **common, **options)
     if parsed.model and not (parsed.json or parsed.quiet):
         say(f"saved: {parsed.model}")
     if result.reason != "interrupted":
@@ -141,9 +143,10 @@ def _typed(name: str, value: str) -> str:
 def _check(parsed: argparse.Namespace) -> None:
     """All that is wrong with the call, before any file is read."""
     problems: list[str] = []
-    options, validate = with_task(config_options(parsed), parsed.data), parsed.validate is not None
+    data, validate = files_in(parsed), parsed.validate is not None
+    options = with_task(config_options(parsed), data)
     outputs = {"model": parsed.model, "trace": parsed.trace}
-    inputs = parsed.data, parsed.test, parsed.validate, parsed.sample_weight
+    inputs = named(data, parsed.test, parsed.validate, parsed.sample_weight)
     checks = (
         partial(check_options, options, parsed.folds, validate, parsed.metric),
         partial(check_files, outputs, *inputs),
@@ -155,7 +158,7 @@ def _check(parsed: argparse.Namespace) -> None:
             problems.append(str(problem))
     for name in ("test", "validate", "sample_weight"):
         path = getattr(parsed, name)
-        if path and not Path(path).exists():
+        if path and not all(file.exists() for file in files_of(path)):
             problems.append(f"{name}: there is no file {path}")
     if parsed.json and parsed.quiet:
         problems.append("json: it prints the record, and --quiet nothing; choose one")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hogwild.data.convert import convert
-from hogwild.data.files import suffix_of
+from hogwild.data.opening import suffix_of
 from hogwild.data.rows_file import SUFFIX, RowsFile
 from hogwild.errors import DataError
 from hogwild.kernels.compile import cache_folder

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hogwild.data.files import suffix_of
+from hogwild.data.opening import suffix_of
 from hogwild.data.svmlight import NOT_FINITE, NUMBER
 from hogwild.errors import DataError, OptionError
 from hogwild.kernels.text import FLOAT32_LIMIT
@@ -123,6 +123,31 @@ def layout_of(
         return _layout(lines, best, columns, values)
     except Unclear as problem:
         raise DataError(f"{path}: line {first}: {problem}") from None
+
+
+def layout_like(
+    known: Layout,
+    of: str,
+    name: str,
+    lines: list[bytes],
+    columns: Columns | None,
+    values: bool,
+    first: int,
+) -> Layout:
+    """The layout of another file's first lines, which must be that of a file before it."""
+    try:
+        found = _layout(lines, known.separator, columns, values)
+    except Unclear as problem:
+        raise DataError(f"{name}: line {first}: {problem}") from None
+    if found == known:
+        return found
+    if found.header != known.header:
+        mine, others = ("a header", "none") if found.header else ("no header", "one")
+        what = f"has {mine}, and {of} has {others}"
+    else:
+        mine, others = (", ".join(str(n + 1) for n in one.places) for one in (found, known))
+        what = f"has user, item and value in the columns {mine}, and {of} in {others}"
+    raise DataError(f"{name}: line {first}: {what}; files of one data set must agree")
 
 
 def _fitting(

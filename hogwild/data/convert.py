@@ -1,26 +1,27 @@
 """From files of any format to one of another; text becomes a `.rows` file in little memory."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from hogwild import status
 from hogwild.data import rows_file, svmlight
-from hogwild.data.files import FORMATS, OTHERWISE, check_index_base, format_of, load, opened, save
+from hogwild.data.files import FORMATS, OTHERWISE, check_index_base, format_of, load, save
 from hogwild.data.labels import LabelSets
 from hogwild.data.rows import Rows
 from hogwild.data.rows_file import SETS, Spool, Writer, rows_of_block
-from hogwild.errors import DataError, OptionError
+from hogwild.data.sets import Files, files_of
+from hogwild.errors import DataError
 from hogwild.paths import PathLike, check_files, writing
 
 Array = npt.NDArray[Any]
 
 
 def convert(
-    sources: PathLike | Sequence[PathLike],
+    sources: Files,
     target: PathLike,
     *,
     index_base: str | int = "auto",
@@ -29,8 +30,7 @@ def convert(
     """Writes the rows of one or several files to another one, in the format of its suffix.
 
     Args:
-        sources: files of any format that `load` reads. Several, for a `.rows` file, are one after
-            the other.
+        sources: one or several files of any format, as `load` takes them.
         target: the file to write. It is there once all is written, and untouched if anything fails.
         index_base: as for `load`.
         about: what else is to be known of a `.rows` file: text and numbers.
@@ -40,37 +40,21 @@ def convert(
         HogwildError: the target cannot be written.
     """
     check_index_base(index_base)
-    given = [sources] if isinstance(sources, str) or not isinstance(sources, Sequence) else sources
+    given = files_of(sources)
     target = Path(target)
     check_files({"target": target}, *given)
-    is_packed = format_of(target, FORMATS, OTHERWISE) == FORMATS[rows_file.SUFFIX]
-    if not is_packed:
-        if len(given) != 1:
-            raise OptionError(f"target: {len(given)} files can become one of the format .rows only")
-        save(load(given[0], index_base=index_base, labels=False), target)
+    if format_of(target, FORMATS, OTHERWISE) != FORMATS[rows_file.SUFFIX]:
+        save(load(given, index_base=index_base, labels=False), target)
         return
     with writing(target) as file, status.doing(f"writing {target.name}"):
-        _Conversion(target).write(given, file, index_base, about)
-
-
-def pieces(path: PathLike, index_base: str | int = "auto", labels: bool = True) -> Iterator[Rows]:
-    """The rows of a file: of text some at a time, of other formats all at once.
-
-    Of text, the number of the first column may change from 1 to 0 on the way.
-    """
-    path = Path(path)
-    if format_of(path, FORMATS, OTHERWISE) != OTHERWISE:
-        yield load(path, index_base=index_base, labels=labels)
-        return
-    with opened(path) as file:
-        yield from svmlight.pieces(path, file, index_base=index_base, labels=labels)
+        _Conversion(target, file).write(given, index_base, about)
 
 
 class _Conversion:
     """What is known of the rows that were written so far."""
 
-    def __init__(self, target: Path) -> None:
-        self._folder = target.parent
+    def __init__(self, target: Path, file: BinaryIO) -> None:
+        self._folder, self._file = target.parent, file
         self._rows = self._columns = 0
         self._base: int | None = None
         self._writer: Writer | None = None
@@ -78,20 +62,25 @@ class _Conversion:
         self._weights: Spool | None = None
         self._names: list[str] | None = None
 
-    def write(self, sources: Sequence[PathLike], file: Any, base: str | int, about: Any) -> None:
+    def write(self, sources: Sequence[Path], base: str | int, about: Any) -> None:
         """Writes all sources to the file."""
         for source in sources:
-            for rows in pieces(source, 0 if self._base == 0 else base, labels=False):
-                self._add(rows, file)
+            known = 0 if self._base == 0 else base
+            if format_of(source, FORMATS, OTHERWISE) == OTHERWISE:  # text, in little memory
+                svmlight.hand_on([source], self._add, index_base=known, labels=False)
+            else:
+                self._add(load(source, index_base=known, labels=False))
         assert self._writer is not None  # a source without rows is refused
         arrays = {} if self._labels is None else self._labels.arrays()
         if self._weights is not None:
             arrays["weights"] = self._weights.array()
         self._writer.finish(self._columns, arrays, self._base, self._names, about)
 
-    def _add(self, rows: Rows, file: Any) -> None:
+    def _add(self, rows: Rows) -> None:
         if self._writer is None:
-            self._writer = Writer(file, rows_of_block(8 + 6 * rows.nonzeros / max(1, len(rows))))
+            self._writer = Writer(
+                self._file, rows_of_block(8 + 6 * rows.nonzeros / max(1, len(rows)))
+            )
             self._base, self._names = rows.index_base, rows.feature_names
             if rows.y is not None:
                 self._labels = _Labels(self._folder)

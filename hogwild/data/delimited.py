@@ -5,7 +5,8 @@ not understand is looked at here once more: it has a number that is hard to roun
 quotes, or a mistake, which gets its message here.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -13,10 +14,20 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.data.columns import Layout, Unclear, checked_columns, layout_of, rating_of
-from hogwild.data.ids import BadIdError, Coder, Codes, Ids
+from hogwild.data.coding import IdColumn
+from hogwild.data.columns import (
+    Columns,
+    Layout,
+    Unclear,
+    checked_columns,
+    layout_like,
+    layout_of,
+    rating_of,
+)
+from hogwild.data.ids import BadIdError, Codes, Ids
+from hogwild.data.pieces import PIECE, Growing, Parser, Piece, Pool, read_pieces, threads_for
 from hogwild.data.ratings import Ratings
-from hogwild.data.svmlight import blocks_of, start_of_text
+from hogwild.data.sets import name_of
 from hogwild.data.texts import Texts
 from hogwild.errors import DataError
 from hogwild.kernels.delimited import (
@@ -27,6 +38,7 @@ from hogwild.kernels.delimited import (
     format_ratings,
     split_lines,
 )
+from hogwild.kernels.ids import recode
 from hogwild.kernels.text import PADDING
 
 LINES = 1 << 13  # parsed at a time: what is known of them stays in the cache
@@ -35,138 +47,187 @@ NO_PLACE = 2**64 - 1
 WAYS = {b"::": DOUBLE, b" ": BLANKS}
 
 
-Coding = Callable[[Texts, Codes], None]  # writes the codes of the ids in a column
+KINDS = np.uint32, np.uint32, np.float32  # users, items, values
+FEWEST = len("1,2\n")  # bytes for a rating
+
+Scratch = tuple[Any, Any, Any, tuple[npt.NDArray[np.uint64], ...]]
 
 
-class Parsed:
-    """The ratings that were read so far. The arrays are longer."""
+def _scratch(size: int) -> Scratch:
+    """Room for all ratings that can be in so many bytes, and for places of ids in some lines."""
+    users, items, values = (np.empty(size // FEWEST + 2, kind) for kind in KINDS)
+    return users, items, values, tuple(np.empty(LINES, np.uint64) for _ in range(4))
 
-    def __init__(self, name: str, layout: Layout, columns: tuple[Coding, Coding]) -> None:
-        self.name = name
+
+class _Found:
+    """The ratings in a piece of text."""
+
+    def __init__(self, piece: Piece, begin: int, layout: Layout, reader: "Reader") -> None:
+        self._piece = piece
         self.layout = layout
-        self.columns = columns
-        self.line = self.count = 0
-        self.users = np.empty(0, np.uint32)
-        self.items = np.empty(0, np.uint32)
-        self.values = np.empty(0, np.float32)
-        self._found = tuple(np.empty(LINES, np.uint64) for _ in range(4))
-
-    def take(self, text: bytearray, begin: int, size: int) -> None:
-        """Adds the ratings in a block of whole lines, from a place on."""
-        refuse_zero_bytes(self.name, text, begin, size, self.line)
-        array = np.frombuffer(text, np.uint8)
+        self.size = piece.end - begin
+        self.count = 0
+        self.scratch = reader.pool.get()
+        if len(self.scratch[0]) < self.size // FEWEST + 2:
+            self.scratch = _scratch(self.size)
+        users, items, self.values, self._places = self.scratch
+        self.columns = reader.columns[0].begin(users), reader.columns[1].begin(items)
+        refuse_zero_bytes(piece, begin)
         at = begin
-        while at < size:
-            at, full = self._take_lines(text, array, at, size)
-            if at < size and not full:
-                end = text.index(b"\n", at)
-                self._take_line(bytes(text[at:end]))
+        while at < piece.end:
+            at, full = self._take_lines(at)
+            if at < piece.end and not full:
+                end = piece.text.index(b"\n", at)
+                self._take_line(at, bytes(piece.text[at:end]))
                 at = end + 1
 
-    def arrays(self) -> tuple[Codes, Codes, npt.NDArray[np.float32] | None]:
-        """The codes of users and items and the values, in arrays of just the right length."""
-        for array in (self.users, self.items, self.values):
-            array.resize(min(self.count, len(array)), refcheck=False)
-        return self.users, self.items, self.values if self._valued else None
-
-    @property
-    def _valued(self) -> bool:
-        return len(self.layout.places) == 3
-
-    def _take_lines(
-        self, text: bytearray, array: npt.NDArray[np.uint8], begin: int, size: int
-    ) -> tuple[int, bool]:
+    def _take_lines(self, begin: int) -> tuple[int, bool]:
         """Adds the lines that the kernel understands; where it stopped, and if for want of room."""
-        self._make_room(LINES)
+        array = self._piece.array
         separator, places, _ = self.layout
         how = separator[0], WAYS.get(separator, SINGLE), (*places, NO_PLACE)[:3]
         values = self.values[self.count :]
-        stop, count, lines = split_lines(array, begin, size, *how, self._found, values)
+        given = array, begin, self._piece.end, *how, self._places, values
+        stop, count, _ = split_lines(*given)
         try:
             self._add_ids(array, int(count))
         except BadIdError as bad:
-            place = int(self._found[0][bad.at])
-            self._fail(self.line + 1 + text.count(b"\n", begin, place), bad)
-        self.line += lines
-        return int(stop), count == LINES
+            self._fail(int(self._places[0][bad.at]), bad)
+        return int(stop), count == len(self._places[0])
 
-    def _take_line(self, text: bytes) -> None:
+    def _take_line(self, at: int, text: bytes) -> None:
         """Adds a line that the kernel left over, or raises what is wrong with it."""
-        self._make_room(1)
         try:
             user, item, value = rating_of(text, self.layout)
-            if self._valued:
+            if len(self.layout.places) == 3:
                 self.values[self.count] = value
             ends = 0, len(user), len(user), len(user + item)
-            for places, place in zip(self._found, ends, strict=True):
+            for places, place in zip(self._places, ends, strict=True):
                 places[0] = place
             self._add_ids(np.frombuffer(user + item + bytes(PADDING), np.uint8), 1)
         except (Unclear, BadIdError) as problem:
-            self._fail(self.line + 1, problem)
-        self.line += 1
+            self._fail(at, problem)
 
     def _add_ids(self, text: npt.NDArray[np.uint8], count: int) -> None:
         """Adds the ids that were found in a text."""
-        end = self.count + count
-        found = [places[:count] for places in self._found]
-        self.columns[0](Texts(text, *found[:2]), self.users[self.count : end])
-        self.columns[1](Texts(text, *found[2:]), self.items[self.count : end])
-        self.count = end
+        found = [places[:count] for places in self._places]
+        bad: list[BadIdError] = []
+        for column, ends in zip(self.columns, (found[:2], found[2:]), strict=True):
+            try:
+                column.add(Texts(text, *ends))
+            except BadIdError as error:
+                bad.append(error)
+        if bad:
+            raise min(bad, key=lambda error: error.at)
+        self.count += count
 
-    def _make_room(self, more: int) -> None:
-        needed = self.count + more
-        if len(self.users) < needed:
-            for array in (self.users, self.items, self.values)[: 2 + self._valued]:
-                array.resize(needed + needed // 8, refcheck=False)
-
-    def _fail(self, line: int, problem: Exception) -> None:
-        raise DataError(f"{self.name}: line {line}: {problem}") from None
+    def _fail(self, at: int, problem: Exception) -> None:
+        raise DataError(f"{self._piece.name}: line {self._piece.line_of(at)}: {problem}") from None
 
 
-def read(path: Path, file: BinaryIO, *, columns: Any, values: bool) -> Ratings:
-    """Reads a file; the layout is found in its first lines."""
-    wanted = checked_columns(columns, values)
-    name = str(path)
-    users, items = Coder(), Coder()
-    parsed: Parsed | None = None
-    blank = 0
-    for text, size in blocks_of(file):
-        begin = 0
-        if parsed is None and not blank:
-            begin = start_of_text(text, f"{name}: is not delimited text")
-        if parsed is None:
-            sample = list(islice(_lines(text, begin, size), SAMPLE))
-            if not sample:
-                blank += text.count(b"\n", 0, size)
-                continue
-            refuse_zero_bytes(name, text, begin, size, blank)
-            first = blank + text.count(b"\n", 0, sample[0][0]) + 1
-            lines = [bytes(text[at : end - 1]) for at, end in sample]
-            layout = layout_of(path, lines, wanted, values, first)
-            parsed = Parsed(name, layout, (users.add, items.add))
-            parsed.line = first - 1 + layout.header
-            begin = sample[0][layout.header]
-        parsed.take(text, begin, size)
-    if parsed is None or parsed.count == 0:
+class Reader(Parser[_Found | None]):
+    """All ratings so far. Until the layout of lines is known, one piece comes after the other."""
+
+    def __init__(self, paths: Sequence[Path], columns: tuple[Any, Any]) -> None:
+        self.alone = True
+        self.layout: Layout | None = None
+        self.columns = columns
+        self.pool = Pool(lambda: _scratch(2 * PIECE))
+        self.arrays = Growing(KINDS, paths)
+
+    def head(self, piece: Piece) -> tuple[int, Layout | None]:
+        """Where the ratings of a piece begin, and the layout of its lines, if that is known."""
+        raise NotImplementedError
+
+    def parse(self, piece: Piece) -> _Found | None:
+        """The ratings in a piece; None where the layout is unknown."""
+        begin, layout = self.head(piece)
+        return None if layout is None else _Found(piece, begin, layout, self)
+
+    def take(self, found: _Found | None) -> Callable[[], None] | None:
+        """Says where the ratings of the next piece belong, and which codes its ids have."""
+        if found is None:
+            return None
+        self.layout, self.alone = found.layout, False
+        for place, (column, some) in enumerate(zip(self.columns, found.columns, strict=True)):
+            if column.needs_codes(some):
+                column.give_codes(self.arrays.settled()[place])
+        codes = [
+            column.take(some) for column, some in zip(self.columns, found.columns, strict=True)
+        ]
+        values = found.count if len(found.layout.places) == 3 else 0
+        places = self.arrays.add((found.count, found.count, values), found.size)
+        return partial(self._copy, found, places, codes)
+
+    def _copy(self, found: _Found, places: list[int], codes: list[Codes | None]) -> None:
+        with self.arrays.filling() as arrays:
+            for array, place, given, new in zip(
+                arrays[:2], places[:2], found.scratch[:2], codes, strict=True
+            ):
+                to = array[place : place + found.count]
+                if new is None:
+                    to[:] = given[: found.count]
+                else:
+                    recode(given[: found.count], new, to)
+            values = arrays[2][places[2] : places[2] + found.count]
+            values[:] = found.values[: len(values)]
+        self.pool.put(found.scratch)
+
+
+class _TextReader(Reader):
+    """Ratings of text whose layout is found in its first lines."""
+
+    def __init__(self, paths: Sequence[Path], columns: Columns | None, values: bool) -> None:
+        super().__init__(paths, (IdColumn(), IdColumn()))
+        self._wanted, self._valued = columns, values
+        self._first = ""
+
+    def head(self, piece: Piece) -> tuple[int, Layout | None]:
+        """Looks at the first lines of a file: all files must have the layout of the first one."""
+        if self.layout is not None and not piece.first:
+            return piece.begin, self.layout
+        begin = piece.start_of_text("delimited text")
+        sample = list(islice(_lines(piece, begin), SAMPLE))
+        if not sample:
+            return begin, self.layout
+        refuse_zero_bytes(piece, begin)
+        lines = [bytes(piece.text[at : end - 1]) for at, end in sample]
+        line, how = piece.line_of(sample[0][0]), (self._wanted, self._valued)
+        if self.layout is None:
+            layout = layout_of(Path(piece.name), lines, *how, line)
+            self._first = piece.name
+        else:
+            layout = layout_like(self.layout, self._first, piece.name, lines, *how, line)
+        return sample[0][layout.header], layout
+
+
+def read(paths: Sequence[Path], *, columns: Any, values: bool, threads: int | None) -> Ratings:
+    """Reads files as one; the layout is found in the first lines."""
+    reader = _TextReader(paths, checked_columns(columns, values), values)
+    read_pieces(paths, reader, threads)
+    name = name_of(paths)
+    users, items, given = reader.arrays.cut()
+    if not len(users) or reader.layout is None:
         raise DataError(f"{name}: has no ratings in it; expected lines like 17,42,3.5")
-    user_codes, item_codes, given = parsed.arrays()
-    ids = users.ids(user_codes), items.ids(item_codes)
-    return Ratings.from_codes(user_codes, item_codes, given, *ids, name=name)
+    count = threads_for(paths) if threads is None else threads
+    pairs = zip(reader.columns, (users, items), strict=True)
+    ids = [column.ids(codes, count) for column, codes in pairs]
+    return Ratings.from_codes(users, items, given if values else None, *ids, name=name)
 
 
-def refuse_zero_bytes(name: str, text: bytearray, begin: int, size: int, lines: int) -> None:
-    """Refuses a block of bytes that cannot be text; so many lines came before."""
-    zero = text.find(b"\0", begin, size)
+def refuse_zero_bytes(piece: Piece, begin: int) -> None:
+    """Refuses bytes that cannot be text."""
+    zero = piece.text.find(b"\0", begin, piece.end)
     if zero >= 0:
-        line = lines + 1 + text.count(b"\n", begin, zero)
-        raise DataError(f"{name}: is not text but binary (line {line} has a zero byte)")
+        where = f"line {piece.line_of(zero)} has a zero byte"
+        raise DataError(f"{piece.name}: is not text but binary ({where})")
 
 
-def _lines(text: bytearray, begin: int, size: int) -> Iterator[tuple[int, int]]:
+def _lines(piece: Piece, begin: int) -> Iterator[tuple[int, int]]:
     """Where the lines that are not blank begin, and where the next ones do."""
-    while begin < size:
-        end = text.index(b"\n", begin) + 1
-        if text[begin:end].strip():
+    while begin < piece.end:
+        end = piece.text.index(b"\n", begin) + 1
+        if piece.text[begin:end].strip():
             yield begin, end
         begin = end
 

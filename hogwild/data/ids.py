@@ -165,7 +165,7 @@ class Ids:
         if len(new) == 0:
             return self
         if not (self.are_text or other.are_text):
-            return _numbers_as_ids(np.concatenate([self.numbers, other.numbers[new]]))
+            return numbers_as_ids(np.concatenate([self.numbers, other.numbers[new]]))
         mine, (blob, begins, ends) = self.texts, other.texts
         return _Table(mine, Texts(blob, begins[new], ends[new])).ids()
 
@@ -290,13 +290,13 @@ class _Table:
 class Coder:
     """Gives codes to ids as they come: to numbers as long as all are numbers, else to texts.
 
-    As long as all are numbers from 0 on and below DIRECT, they have a direct table, and then a
+    As long as all are numbers from 0 on and below a limit, they have a direct table, and then a
     hash table: at first of the numbers' bytes, and once there is text, of texts.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int | None = None) -> None:
         self.numeric = True
-        self._direct = np.zeros(DIRECT, np.uint32)
+        self._direct = np.zeros(DIRECT if limit is None else limit, np.uint32)
         self._direct_count = self._reach = 0
         self._table: _Table | None = None
 
@@ -328,6 +328,18 @@ class Coder:
                 return
             self._table = _Table(as_bytes(self._numbers()))
         self._table.add(as_bytes(given), codes)
+
+    def add_coder(self, other: "Coder") -> Codes:
+        """Adds the ids of another one in its order; what is its code here, for each code there."""
+        given = other._numbers() if other._table is None or other.numeric else other._table.texts
+        codes = np.empty(len(given), np.uint32)
+        if isinstance(given, Texts):
+            self.add(given, codes)
+        elif self.numeric:
+            self.add_numbers(given, codes)
+        else:
+            self.add(written(given), codes)
+        return codes
 
     def ids(self, codes: Codes) -> Ids:
         """All the ids that came. Puts numbers in order, and changes `codes` accordingly."""
@@ -362,7 +374,7 @@ def _of_numbers(given: npt.NDArray[Any], codes: Codes) -> Ids:
     direct[used] = np.arange(1, len(used) + 1)
     for begin, block in number_blocks(given):
         kernels.find_direct(block, low, direct, codes[begin : begin + len(block)])
-    return _numbers_as_ids(used + low)
+    return numbers_as_ids(used + low)
 
 
 def _lie_close(low: int, high: int, count: int) -> bool:
@@ -375,12 +387,11 @@ def _in_order(numbers: Numbers, codes: Codes) -> Ids:
     order = np.argsort(numbers)
     new = np.empty(len(numbers), np.uint32)
     new[order] = np.arange(len(numbers), dtype=np.uint32)
-    for begin in range(0, len(codes), BLOCK):
-        codes[begin : begin + BLOCK] = new[codes[begin : begin + BLOCK]]
-    return _numbers_as_ids(numbers[order])
+    kernels.recode(codes, new, codes)
+    return numbers_as_ids(numbers[order])
 
 
-def _numbers_as_ids(numbers: Numbers) -> Ids:
+def numbers_as_ids(numbers: Numbers) -> Ids:
     """Ids of distinct numbers, in their order; those that are 0, 1, 2 ... are not stored."""
     count = len(numbers)
     if count == 0 or (numbers[0] == 0 and np.array_equal(numbers, np.arange(count))):

@@ -56,6 +56,15 @@ class LabelSets:
         return found
 
     @classmethod
+    def joined(cls, parts: "list[LabelSets]") -> "LabelSets":
+        """The sets of all parts, one after the other."""
+        names = np.unique(np.concatenate([part.names for part in parts]))
+        numbers = [np.searchsorted(names, part.names)[part.numbers] for part in parts]
+        sizes = np.concatenate([np.diff(part.starts) for part in parts])
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        return cls(starts, np.concatenate(numbers), names)
+
+    @classmethod
     def of(cls, y: Any, name: str) -> "LabelSets | None":
         """The label sets that `y` is, if it is any: a matrix of 0 and 1, or a list of lists."""
         if isinstance(y, LabelSets):

@@ -4,87 +4,134 @@ The ids are the numbers of rows and columns from 0 on, as in scipy; the text cou
 coordinates with real, integer or pattern values (of which each is 1), general and not symmetric.
 """
 
-from functools import partial
+from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from hogwild.data.columns import Layout
-from hogwild.data.delimited import Parsed, write_lines
+from hogwild.data.delimited import Reader, write_lines
 from hogwild.data.ids import BadIdError, Codes, Ids
+from hogwild.data.pieces import Piece, read_pieces
 from hogwild.data.ratings import Ratings
-from hogwild.data.svmlight import blocks_of
+from hogwild.data.sets import name_of
 from hogwild.data.texts import Texts, written
 from hogwild.errors import DataError, OptionError
 
 FIELDS = ("real", "double", "integer", "pattern")
-LONGEST = 1 << 20  # bytes of a line above the entries
 FIRST_LINE = "%%MatrixMarket matrix coordinate real general"
+NO_MATRIX = f"is not a Matrix Market file; expected a first line like {FIRST_LINE}"
 
 
-def _add_places(role: str, limit: int, given: Texts, codes: Codes) -> None:
-    """Writes the codes of places from 1 to a limit, which are one less; refuses other places."""
-    numbers, whole = given.numbers()
-    good = whole & (numbers >= 1) & (numbers <= limit)
-    if not good.all():
-        at = int(np.argmin(good))
-        raise BadIdError(
-            at,
-            f"the {role} {given.part(at, at + 1).tolist()[0]!r} is not a whole number from 1 to "
-            f"{limit}, as the size at the top says",
-        )
-    np.subtract(numbers, 1, out=codes, casting="unsafe")
+class _Places:
+    """A column of places from 1 to a limit, whose codes are one less; others are refused.
+
+    Of a piece of text it is a copy, which knows where the codes are to be written.
+    """
+
+    def __init__(self, role: str) -> None:
+        self.role = role
+        self.limit = 0
+        self._codes: Codes = np.empty(0, np.uint32)
+
+    def begin(self, codes: Codes) -> "_Places":
+        """For the places in one more piece, and room for their codes."""
+        piece = copy(self)
+        piece._codes = codes
+        return piece
+
+    def add(self, given: Texts) -> None:
+        """Adds places as they stand in the text."""
+        numbers, whole = given.numbers()
+        good = whole & (numbers >= 1) & (numbers <= self.limit)
+        if not good.all():
+            at = int(np.argmin(good))
+            raise BadIdError(
+                at,
+                f"the {self.role} {given.part(at, at + 1).tolist()[0]!r} is not a whole number "
+                f"from 1 to {self.limit}, as the size at the top says",
+            )
+        np.subtract(numbers, 1, out=self._codes[: len(given)], casting="unsafe")
+        self._codes = self._codes[len(given) :]
+
+    def needs_codes(self, piece: "_Places") -> bool:
+        """Never: places are codes."""
+        return False
+
+    def take(self, piece: "_Places") -> None:
+        """Nothing is to be put for the codes of a piece."""
 
 
-def read(path: Path, file: BinaryIO, *, columns: Any, values: bool) -> Ratings:
+class _Matrix(Reader):
+    """The entries of a matrix, and what stands above them."""
+
+    def __init__(self, path: Path, values: bool) -> None:
+        self.places = _Places("row"), _Places("column")
+        super().__init__([path], self.places)
+        self.valued = values
+        self.entries = 0
+        self.line = 0
+
+    def head(self, piece: Piece) -> tuple[int, Layout | None]:
+        """Reads on until the size of the matrix is known, below comments."""
+        at = piece.begin
+        while self.layout is None and at < piece.end:
+            end = piece.text.index(b"\n", at) + 1
+            self.line += 1
+            self._take_head(piece.name, bytes(piece.text[at:end]).decode("utf-8", "replace"))
+            at = end
+        return at, self.layout
+
+    def _take_head(self, name: str, text: str) -> None:
+        words = text.split()
+        if self.line == 1:
+            self.valued &= _has_values(name, text.lower().split())
+        elif words and not words[0].startswith("%"):
+            self.places[0].limit, self.places[1].limit, self.entries = _size(name, self.line, words)
+            self.layout = Layout(b" ", (0, 1, 2)[: 2 + self.valued], False)
+
+
+def read(paths: Sequence[Path], *, columns: Any, values: bool, threads: int | None) -> Ratings:
     """Reads a file; pairs without values if it is asked to."""
-    name = str(path)
+    name = name_of(paths)
     if columns is not None:
         raise OptionError(f"{name}: columns is for delimited text; a matrix's have their places")
-    words = file.readline(LONGEST).decode("utf-8", "replace").lower().split()
-    valued = values and _has_values(name, words)
-    *shape, entries, line = _size(name, file)
-    layout = Layout(b" ", (0, 1, 2)[: 2 + valued], False)
-    coding = partial(_add_places, "row", shape[0]), partial(_add_places, "column", shape[1])
-    parsed = Parsed(name, layout, coding)
-    parsed.line = line
-    for text, size in blocks_of(file):
-        parsed.take(text, 0, size)
-    if parsed.count != entries:
+    if len(paths) > 1:
+        raise DataError(f"{name}: several matrices are not one data set; text may be several files")
+    matrix = _Matrix(paths[0], values)
+    read_pieces(paths, matrix, threads)
+    if matrix.layout is None:
+        what = "ends before the size of the matrix: rows, columns, entries"
+        raise DataError(f"{name}: {what if matrix.line else NO_MATRIX}")
+    users, items, given = matrix.arrays.cut()
+    if len(users) != matrix.entries:
         raise DataError(
-            f"{name}: has {parsed.count:,} entries, but {entries:,} are announced at the "
+            f"{name}: has {len(users):,} entries, but {matrix.entries:,} are announced at the "
             "top; get it anew"
         )
-    users, items, given = parsed.arrays()
-    if values and given is None:
+    if values and not matrix.valued:
         given = np.ones(len(users), np.float32)
-    return Ratings.from_codes(users, items, given, *map(Ids.numbered, shape), name=name)
+    numbered = (Ids.numbered(places.limit) for places in matrix.places)
+    return Ratings.from_codes(users, items, given if values else None, *numbered, name=name)
 
 
-def _size(name: str, file: BinaryIO) -> tuple[int, int, int, int]:
-    """Rows, columns, entries, and the number of the line that says so, below comments."""
-    line, words = 1, ["%"]
-    while not words or words[0].startswith("%"):
-        text = file.readline(LONGEST)
-        if not text:
-            raise DataError(f"{name}: ends before the size of the matrix: rows, columns, entries")
-        line, words = line + 1, text.decode("utf-8", "replace").split()
+def _size(name: str, line: int, words: list[str]) -> tuple[int, int, int]:
+    """Rows, columns and entries."""
     if len(words) != 3 or not all(word.isascii() and word.isdecimal() for word in words):
         raise DataError(
             f"{name}: line {line}: {' '.join(words)[:40]!r} is not a size; expected "
             "the numbers of rows, columns and entries"
         )
     rows, columns, entries = map(int, words)
-    return rows, columns, entries, line
+    return rows, columns, entries
 
 
 def _has_values(name: str, words: list[str]) -> bool:
     """Whether a matrix of the kind that the first line names has values."""
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
-        raise DataError(
-            f"{name}: is not a Matrix Market file; expected a first line like {FIRST_LINE}"
-        )
+        raise DataError(f"{name}: {NO_MATRIX}")
     form, field, symmetry = words[2:]
     if form != "coordinate" or field not in FIELDS or symmetry != "general":
         raise DataError(

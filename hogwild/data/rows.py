@@ -1,6 +1,6 @@
 """Labelled sparse rows: what linear models learn from."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any
@@ -312,6 +312,42 @@ class Rows:
         shape = (len(self), self.columns)
         arrays = (self.values, self.indices.astype(width), self.indptr.astype(width))
         return csr_matrix(arrays, shape=shape)
+
+
+def joined(parts: Sequence[Rows], name: str) -> Rows:
+    """The rows of several files as those of one data set; they must agree in what they are."""
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0]
+    for other in parts[1:]:
+        check_same_base(other, first.index_base, first.name)
+        if _kind_of_labels(other) != _kind_of_labels(first):
+            raise DataError(
+                f"{other.name} has {_kind_of_labels(other)}, and {first.name} has "
+                f"{_kind_of_labels(first)}; files of one data set must agree"
+            )
+    lengths = np.concatenate([part.ends - part.begins for part in parts])
+    indptr = np.concatenate([[np.uint64(0)], np.cumsum(lengths, dtype=np.uint64)])
+    indices = np.concatenate([part.indices for part in parts])
+    values = np.concatenate([part.values for part in parts])
+    bases = [part.index_base for part in parts if part.index_base is not None]
+    columns = max(part.columns for part in parts)
+    y: Any = None
+    if isinstance(first.y, LabelSets):
+        y = LabelSets.joined([part.y for part in parts])
+    elif first.y is not None:
+        y = np.concatenate([part.y for part in parts])
+    base = bases[0] if bases else None
+    return Rows.from_arrays(indptr, indices, values, columns, y, index_base=base, name=name)
+
+
+def _kind_of_labels(rows: Rows) -> str:
+    if rows.y is None:
+        return "no labels"
+    several = isinstance(rows.y, LabelSets)
+    kind = (rows.y.names if several else rows.y).dtype.kind
+    what = "numbers" if kind in NUMBERS else "text"
+    return f"sets of labels that are {what}" if several else f"labels that are {what}"
 
 
 def check_same_base(rows: Rows, base: int | None, other: str) -> None:

@@ -8,7 +8,8 @@ regular expressions: a number that is hard to round, or a mistake, which gets it
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -17,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.data.labels import LabelSets, as_written
+from hogwild.data.pieces import PIECE, Growing, Parser, Piece, Pool, read_pieces
 from hogwild.data.rows import Rows
+from hogwild.data.sets import name_of
 from hogwild.errors import DataError
-from hogwild.kernels.text import FEATURE_WIDTH, FLOAT32_LIMIT, PADDING, format_lines, parse_lines
+from hogwild.kernels.text import FEATURE_WIDTH, FLOAT32_LIMIT, format_lines, parse_lines
 
-BLOCK = 1 << 20  # bytes parsed at a time
 VALUES = 1 << 16  # written at a time
 MAPPED = 1 << 26  # bytes; so much malloc always maps by itself, and can move without copying
 MOST_INDEX = 2**32 - 1
@@ -29,178 +31,102 @@ MOST_INDEX = 2**32 - 1
 # Written as the first line where the columns count from 0 but the first one is empty.
 FROM_ZERO = b"# index_base 0"
 
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-BINARY = {
-    b"\x1f\x8b": "gzip; let its name end in .gz",
-    b"BZh": "bzip2; let its name end in .bz2",
-    b"\xfd7zXZ": "xz; unpack it first",
-    b"\x28\xb5\x2f\xfd": "zstd; unpack it first",
-    b"PK\x03\x04": "zip; let its name end in .npz if it was saved by numpy or scipy",
-    b"\x93NUMPY": "a numpy array; give it to hogwild.Rows, or hogwild.Ratings",
-    b"\xff\xfe": "UTF-16 text; save it as UTF-8",
-    b"\xfe\xff": "UTF-16 text; save it as UTF-8",
-}
-
 TOKEN = re.compile(rb"[^ \t]+")
 NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 NOT_FINITE = re.compile(rb"[+-]?(?:nan|inf|1\.#)", re.IGNORECASE)
 INDEX = re.compile(rb"[0-9]+")
 
 
-def read(path: Path, file: BinaryIO, *, index_base: str | int, labels: bool) -> Rows:
-    """Reads a file. Without labels, `y` is None, and every line with anything in it is a row."""
-    lines = _Lines(str(path), index_base, labels)
-    for text, size in blocks_of(file):
-        lines.take(text, size)
-    return lines.as_rows()
+def read(
+    paths: Sequence[Path], *, index_base: str | int, labels: bool, threads: int | None
+) -> Rows:
+    """Reads files as one. Without labels, `y` is None, and lines with anything in them are rows."""
+    reader = _Reader(paths, index_base, labels)
+    read_pieces(paths, reader, threads)
+    return reader.as_rows(name_of(paths))
 
 
-def pieces(
-    path: Path, file: BinaryIO, *, index_base: str | int, labels: bool, nonzeros: int = 1 << 20
-) -> Iterator[Rows]:
-    """Reads a file, about so many non-zeros at a time: rows whose columns are those so far.
+def hand_on(
+    paths: Sequence[Path], use: Callable[[Rows], None], *, index_base: str | int, labels: bool
+) -> None:
+    """Reads files as one, and keeps nothing: `use` gets the rows of one piece after the other.
 
-    Where the first column turns out to be number 0, the `index_base` of what follows is 0.
+    Their columns are those so far. Where the first one turns out to be number 0, the `index_base`
+    of what follows is 0.
     """
-    lines = _Lines(str(path), index_base, labels)
-    for text, size in blocks_of(file):
-        lines.take(text, size)
-        if lines.nonzeros + lines.rows >= nonzeros:
-            yield lines.taken()
-    if lines.rows or not lines.began:
-        yield lines.taken()
+    reader = Handing(name_of(paths), index_base, labels, use)
+    read_pieces(paths, reader)
+    reader.end()
 
 
-def blocks_of(file: Any) -> Iterator[tuple[bytearray, int]]:
-    """Whole lines, a block at a time: a buffer (always the same one) and how many bytes count."""
-    text = bytearray(BLOCK + PADDING)
-    kept = 0
-    while got := file.readinto(memoryview(text)[kept : len(text) - PADDING]):
-        end = kept + got
-        size = text.rfind(b"\n", kept, end) + 1
-        if size:
-            yield text, size
-            text[: end - size] = text[size:end]
-        kept = end - size
-        if kept == len(text) - PADDING:  # a line that is longer than the buffer
-            text = text + bytes(kept)
-    if kept:
-        text[kept] = ord("\n")
-        yield text, kept + 1
+def no_rows(name: str) -> DataError:
+    """The error for text without a row."""
+    return DataError(f"{name}: there are no rows in it; expected lines like 1 3:0.5")
 
 
-def start_of_text(text: bytearray, complaint: str) -> int:
-    """Where the first line of a file begins, once it is clear that this is text."""
-    for magic, kind in BINARY.items():
-        if text.startswith(magic):
-            raise DataError(f"{complaint} but {kind}")
-    return len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
+# Row pointers, columns, values, where labels end, labels: their types, and the fewest bytes for one
+KINDS = np.uint64, np.uint32, np.float32, np.uint64, np.float64
+FEWEST = 2, 4, 4, 2, 2
+Scratch = tuple[npt.NDArray[Any], ...]
 
 
-class _Lines:
-    """The rows that were read so far. The arrays are longer: pages not yet written cost nothing."""
+def _scratch(size: int) -> Scratch:
+    """Room for all that can be in so many bytes."""
+    shares = zip(KINDS, FEWEST, strict=True)
+    arrays = tuple(np.empty(size // fewest + 2, kind) for kind, fewest in shares)
+    arrays[0][0] = arrays[3][0] = 0
+    return arrays
 
-    def __init__(self, name: str, index_base: str | int, labels: bool) -> None:
-        self.name = name
-        self.auto = index_base == "auto"
-        self.base = 0 if index_base == 0 else 1
-        self.needs_labels = labels
-        self.labelled = True
-        self.several = False  # labels in some row, as a comma or a leading blank says
-        self.unlabelled: DataError | None = None  # an error, unless rows may have several labels
-        self.began = False  # whether rows were taken away
-        self.line = self.rows = self.nonzeros = self.labels = self.columns = 0
-        self.indptr = np.zeros(1, np.uint64)
-        self.label_ends = np.zeros(1, np.uint64)
-        self.y = np.empty(0, np.float64)
-        self.indices = np.empty(0, np.uint32)
-        self.values = np.empty(0, np.float32)
 
-    def take(self, text: bytearray, size: int) -> None:
-        """Adds the rows of a block of whole lines."""
-        at = 0
-        if self.line == 0:
-            at = start_of_text(text, f"{self.name}: is not svmlight text")
-            if self.auto and text[: text.index(b"\n")].rstrip() == FROM_ZERO:
-                self.base = 0
-        self._make_room(size)
-        array = np.frombuffer(text, np.uint8)
-        arrays = self.indptr, self.indices, self.values, self.label_ends, self.y
-        while at < size:
+class _Found:
+    """The rows of a piece of text."""
+
+    def __init__(self, piece: Piece, reader: "_Reader") -> None:
+        self._piece = piece
+        self._auto = reader.auto
+        self._needs_labels = reader.needs_labels
+        self._note_unlabelled = reader.unlabelled is None
+        self.base = reader.base
+        self.labelled = reader.labelled
+        self.several = reader.several
+        self.unlabelled: DataError | None = None
+        self.rows = self.nonzeros = self.labels = self.columns = 0
+        self.size = piece.end - piece.begin
+        self.scratch = reader.pool.get()
+        if len(self.scratch[0]) < self.size // FEWEST[0] + 2:
+            self.scratch = _scratch(self.size)
+        self._read()
+
+    def _read(self) -> None:
+        piece = self._piece
+        at = piece.start_of_text("svmlight text")
+        if self._auto and piece.first and _first_line(piece) == FROM_ZERO:
+            self.base = 0
+        while at < piece.end:
             known = self.rows, self.nonzeros, self.labels
-            stop, self.rows, self.nonzeros, self.labels, lines, columns = parse_lines(
-                array, at, size, self.base, self.labelled, self.several, arrays, known
+            how = self.base, self.labelled is not False, self.several
+            stop, self.rows, self.nonzeros, self.labels, _, columns = parse_lines(
+                piece.array, at, piece.end, *how, self.scratch, known
             )
-            self.line += lines
+            if self.labelled is None and self.rows:
+                self.labelled = True
             self.columns = max(self.columns, columns)
             at = int(stop)
-            if at < size:  # a line that the kernel does not understand
-                end = text.index(b"\n", at)
-                self._take_line(_Line(self.name, self.line + 1, bytes(text[at:end])))
+            if at < piece.end:  # a line that the kernel does not understand
+                end = piece.text.index(b"\n", at)
+                self._take_line(_Line(piece, at, bytes(piece.text[at:end])))
                 at = end + 1
 
-    def as_rows(self) -> Rows:
-        """What was read, in arrays of just the right length."""
-        if self.rows == 0:
-            raise DataError(f"{self.name}: there are no rows in it; expected lines like 1 3:0.5")
-        if self.unlabelled and not self.several:
-            raise self.unlabelled
-        for array in (self.indptr, self.label_ends):
-            array.resize(self.rows + 1, refcheck=False)
-        self.y.resize(self.labels, refcheck=False)
-        self.indices.resize(self.nonzeros, refcheck=False)
-        self.values.resize(self.nonzeros, refcheck=False)
-        y: Any = self.y
-        if not self.labelled or (self.labels == 0 and not self.needs_labels):
-            y = None
-        elif self.several:
-            names, numbers = np.unique(self.y, return_inverse=True)
-            y = LabelSets(self.label_ends, numbers, names)
-        arrays = self.indptr, self.indices, self.values
-        return Rows.from_arrays(*arrays, self.columns, y, index_base=self.base, name=self.name)
-
-    def taken(self) -> Rows:
-        """The rows so far, which are taken away: copies."""
-        # Of all rows, as if a label were missing in those that are to come
-        if self.rows == 0 or (self.unlabelled and not self.several):
-            return self.as_rows()
-        ends = self.rows + 1, self.rows + 1, self.labels, self.nonzeros, self.nonzeros
-        names = "indptr", "label_ends", "y", "indices", "values"
-        whole = {name: getattr(self, name) for name in names}
-        for name, end in zip(names, ends, strict=True):
-            setattr(self, name, whole[name][:end].copy())
-        rows = self.as_rows()
-        for name, array in whole.items():
-            setattr(self, name, array)
-        self.began, self.rows, self.nonzeros, self.labels = True, 0, 0, 0
-        return rows
-
-    def _make_room(self, size: int) -> None:
-        """Makes the arrays hold a block's worth more, at the least: `1` and `1:1` are shortest."""
-        self.indptr = self._room(self.indptr, self.rows + 1, size // 2)
-        self.label_ends = self._room(self.label_ends, self.rows + 1, size // 2)
-        self.y = self._room(self.y, self.labels, size // 2)
-        self.indices = self._room(self.indices, self.nonzeros, size // 4)
-        self.values = self._room(self.values, self.nonzeros, size // 4)
-
-    def _room(self, array: npt.NDArray[Any], used: int, more: int) -> npt.NDArray[Any]:
-        needed = used + more + 1
-        if len(array) >= needed:
-            return array
-        if array.nbytes >= MAPPED:
-            # Moves pages instead of bytes, but fills the rest with zeros: therefore small steps.
-            array.resize(needed + used // 16, refcheck=False)
-            return array
-        longer = np.empty(max(needed, MAPPED // array.itemsize if self.line else 0), array.dtype)
-        longer[:used] = array[:used]
-        return longer
+    def move(self) -> None:
+        """Counts columns from 0 on."""
+        self.columns += self.columns > 0
+        self.base = 0
 
     def _take_line(self, line: "_Line") -> None:
         """Adds a row that the kernel left over, or raises what is wrong with it."""
         if b"\0" in line.text:
-            raise DataError(
-                f"{self.name}: is not svmlight text but binary (line {line.number} has a zero byte)"
-            )
+            where = f"line {line.piece.line_of(line.begin)} has a zero byte"
+            raise DataError(f"{line.piece.name}: is not svmlight text but binary ({where})")
         tokens = line.tokens()
         labels = line.labels(tokens.pop(0)) if tokens and b":" not in tokens[0][0] else []
         self._check_labels(line, labels)
@@ -219,64 +145,183 @@ class _Lines:
                 raise line.error(token, reason, "indices that ascend within a row")
             indices.append(index)
             values.append(value)
-        self.line += 1
         self._add(labels, indices, values)
 
     def _check_labels(self, line: "_Line", labels: list[float]) -> None:
         """One label; or any number of them, if some line has several."""
         self.several |= len(labels) > 1 or (not labels and line.text[:1] in b" \t")
         problem: tuple[str, str] | None = None
-        if not labels and self.needs_labels:
+        if not labels and self._needs_labels:
             problem = (
                 "is a feature, but a label must come first",
                 "label index:value ...; data without labels can be read to predict (labels=False)",
             )
-        elif (self.rows or self.began) and self.labelled != bool(labels):
+        elif self.labelled is not None and self.labelled != bool(labels):
             problem = (
                 "begins a line without a label" if self.labelled else "is a label",
                 "labels in all lines, as in those above, or in none",
             )
-        if self.rows == 0 and not self.began:
-            self.labelled = bool(labels) or self.several or self.needs_labels
+        if self.labelled is None:
+            self.labelled = bool(labels) or self.several or self._needs_labels
         if problem and not self.labelled:
             raise line.error(line.tokens()[0], *problem)
-        if problem and not self.unlabelled:
+        if problem and self._note_unlabelled and not self.unlabelled:
             self.unlabelled = line.error(line.tokens()[0], *problem)
 
     def _found_zero(self, line: "_Line", token: "_Token") -> None:
         """The index 0 where columns have counted from 1 so far."""
-        if not self.auto:
+        if not self._auto:
             raise line.error(
                 token,
                 "has the index 0",
                 "indices from 1 on, as index_base or the training data has them",
             )
-        self.indices[: self.nonzeros] += np.uint32(1)
-        self.columns += self.columns > 0
-        self.base = 0
+        self.scratch[1][: self.nonzeros] += np.uint32(1)
+        self.move()
 
     def _add(self, labels: list[float], indices: list[int], values: list[float]) -> None:
+        indptr, all_indices, all_values, label_ends, y = self.scratch
         end = self.nonzeros + len(indices)
-        self.indices[self.nonzeros : end] = np.array(indices, np.int64) - self.base
-        self.values[self.nonzeros : end] = values
-        self.y[self.labels : self.labels + len(labels)] = labels
+        all_indices[self.nonzeros : end] = np.array(indices, np.int64) - self.base
+        all_values[self.nonzeros : end] = values
+        y[self.labels : self.labels + len(labels)] = labels
         self.labels += len(labels)
         if indices:
             self.columns = max(self.columns, indices[-1] - self.base + 1)
         self.rows += 1
         self.nonzeros = end
-        self.indptr[self.rows] = end
-        self.label_ends[self.rows] = self.labels
+        indptr[self.rows] = end
+        label_ends[self.rows] = self.labels
+
+
+def _first_line(piece: Piece) -> bytes:
+    return bytes(piece.text[piece.begin : piece.text.index(b"\n", piece.begin)]).rstrip()
+
+
+class _Reader(Parser[_Found]):
+    """All rows so far. Until the first one is there, nobody knows whether rows have labels."""
+
+    def __init__(self, paths: Sequence[Path], index_base: str | int, labels: bool) -> None:
+        self.alone = True
+        self.auto = index_base == "auto"
+        self.base = 0 if index_base == 0 else 1
+        self.needs_labels = labels
+        self.labelled: bool | None = None
+        self.several = False  # labels in some row, as a comma or a leading blank says
+        self.unlabelled: DataError | None = None  # an error, unless rows may have several labels
+        self.pool = Pool(lambda: _scratch(2 * PIECE))
+        self._arrays = Growing(KINDS, paths)
+        self._arrays.add((1, 0, 0, 1, 0), 0)
+        with self._arrays.filling() as arrays:
+            arrays[0][0] = arrays[3][0] = 0
+        self._columns = 0
+        self._moved = 0  # so many non-zeros were taken as if columns counted from 1
+
+    def parse(self, piece: Piece) -> _Found:
+        return _Found(piece, self)
+
+    def take(self, found: _Found) -> Callable[[], None] | None:
+        """Says where the rows of the next piece belong; copying them there is left to do."""
+        late = self._note(found)
+        counts = found.rows, found.nonzeros, found.nonzeros, found.rows, found.labels
+        places = self._arrays.add(counts, found.size)
+        return partial(self._copy, found, places, late)
+
+    def _note(self, found: _Found) -> bool:
+        """What the next piece says of the others; whether it counts columns from 1, and not 0."""
+        self.alone = self.alone and not found.rows
+        self.labelled = found.labelled
+        self.several |= found.several
+        self.unlabelled = self.unlabelled or found.unlabelled
+        late = found.base > self.base  # it was begun before anyone had seen a column 0
+        if found.base < self.base:
+            self._moved, self.base = self._arrays.used[1], 0
+            self._columns += self._columns > 0
+        elif late:
+            found.move()
+        self._columns = max(self._columns, found.columns)
+        return late
+
+    def _copy(self, found: _Found, places: list[int], late: bool) -> None:
+        given = found.scratch
+        row, nonzero, _, _, label = places
+        rows, nonzeros, labels = found.rows, found.nonzeros, found.labels
+        with self._arrays.filling() as (indptr, indices, values, label_ends, y):
+            np.add(given[0][1 : rows + 1], nonzero, out=indptr[row : row + rows])
+            np.add(given[1][:nonzeros], np.uint32(late), out=indices[nonzero : nonzero + nonzeros])
+            values[nonzero : nonzero + nonzeros] = given[2][:nonzeros]
+            np.add(given[3][1 : rows + 1], label, out=label_ends[row : row + rows])
+            y[label : label + labels] = given[4][:labels]
+        self.pool.put(given)
+
+    def as_rows(self, name: str) -> Rows:
+        """All rows, in arrays of just the right length."""
+        if self.alone:
+            raise no_rows(name)
+        if self.unlabelled and not self.several:
+            raise self.unlabelled
+        indptr, indices, values, label_ends, labels = self._arrays.cut()
+        indices[: self._moved] += np.uint32(1)
+        y: Any = labels
+        if not self.labelled or (len(labels) == 0 and not self.needs_labels):
+            y = None
+        elif self.several:
+            names, numbers = np.unique(labels, return_inverse=True)
+            y = LabelSets(label_ends, numbers, names)
+        arrays = indptr, indices, values, self._columns
+        return Rows.from_arrays(*arrays, y, index_base=self.base, name=name)
+
+
+class Handing(_Reader):
+    """Hands rows on, piece by piece."""
+
+    def __init__(
+        self, name: str, index_base: str | int, labels: bool, use: Callable[[Rows], None]
+    ) -> None:
+        super().__init__([], index_base, labels)
+        self._name, self._use = name, use
+
+    def take(self, found: _Found) -> None:
+        """Makes rows of a piece, and hands them on."""
+        late = self._note(found)
+        if self.unlabelled and not self.several:
+            raise self.unlabelled
+        if found.rows:
+            self._use(self._rows_of(found, late))
+        self.pool.put(found.scratch)
+
+    def _rows_of(self, found: _Found, late: bool) -> Rows:
+        indptr, indices, values, label_ends, labels = found.scratch
+        y: Any = labels[: found.labels].copy()
+        if not self.labelled:
+            y = None
+        elif self.several:
+            names, numbers = np.unique(y, return_inverse=True)
+            y = LabelSets(label_ends[: found.rows + 1].copy(), numbers, names)
+        return Rows.from_arrays(
+            indptr[: found.rows + 1].copy(),
+            indices[: found.nonzeros] + np.uint32(late),
+            values[: found.nonzeros].copy(),
+            self._columns,
+            y,
+            index_base=self.base,
+            name=self._name,
+        )
+
+    def end(self) -> None:
+        """Refuses text without a row."""
+        if self.alone:
+            raise no_rows(self._name)
 
 
 _Token = tuple[bytes, int]
 
 
 class _Line(NamedTuple):
-    """A line without its newline, and where it stands."""
+    """A line without its newline, and where it begins in a piece."""
 
-    name: str
-    number: int
+    piece: Piece
+    begin: int
     text: bytes
 
     def tokens(self) -> list[_Token]:
@@ -288,11 +333,9 @@ class _Line(NamedTuple):
     def error(self, token: _Token, reason: str, expected: str) -> DataError:
         """What is wrong with a token."""
         text, at = token
-        column = len(self.text[:at].decode("utf-8", "replace")) + 1
         shown = ascii(text[:40].decode("utf-8", "replace")) + ("..." if len(text) > 40 else "")
         return DataError(
-            f"{self.name}: line {self.number}, column {column}: {shown} {reason}; "
-            f"expected {expected}"
+            f"{self.piece.place(self.begin + at)}: {shown} {reason}; expected {expected}"
         )
 
     def labels(self, token: _Token) -> list[float]:

@@ -249,3 +249,33 @@ def write_numbers(numbers, blob, ends):
             size = np.uint64(0) - size
         at = put_whole(at, size, digits_of(size))
         ends[i + U(1)] = at - start
+
+
+@kernel(UniTuple(uint64, 2)(TEXTS, writable(uint8), writable(uint32)), fast=False)
+def small_numbers(texts, seen, numbers):
+    """The numbers that texts are, and marks of those that were seen.
+
+    Stops at a text that is no number that `seen` has a place for. Returns where, and one more than
+    the largest number. Several threads may mark at the same time: all of them write 1.
+    """
+    text, begins, ends = texts
+    start = address_of(text)
+    size = U(begins.size)
+    reach = U(0)
+    for i in range(U(0), size):
+        number, whole = whole_number(start + begins[i], start + ends[i])
+        place = U(number)
+        if not whole or place >= U(seen.size):
+            return i, reach
+        reach = max(reach, place + U(1))
+        if seen[place] == np.uint8(0):  # a write takes the line from all other cores
+            seen[place] = np.uint8(1)
+        numbers[i] = np.uint32(place)
+    return size, reach
+
+
+@kernel(void(readonly(uint32), readonly(uint32), writable(uint32)), fast=False)
+def recode(codes, table, new):
+    """Other codes for codes; both may be the same array."""
+    for i in range(U(0), U(codes.size)):
+        new[i] = table[codes[i]]

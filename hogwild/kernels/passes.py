@@ -147,6 +147,8 @@ def add_products(rows, span, seconds, out):
     last = columns - U(1)
     for row in range(span.begin, span.end):
         end, second = U(rows.ends[row]), seconds[row]
+        if second == 0.0:
+            continue
         for k in range(U(rows.begins[row]), end):
             first = columns * U(rows.columns[k])
             factor = second * np.float64(rows.values[k])

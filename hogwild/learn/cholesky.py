@@ -10,6 +10,11 @@ Doubles = npt.NDArray[np.float64]
 ROUNDING = 1e-14  # that is added to the diagonal, so that the matrix has a factor
 # In what a product takes for a non-zero: each pair of values of a row; columns, to the third power
 PAIR, ENTRY = 0.25, 1 / 30
+# Columns of the largest matrix, and products that take as long as making and factoring one that
+# interior points still make
+MOST_COLUMNS, MOST_WORTH = 2_000, 250.0
+# Columns that are few, rows for each of them, and products that take as long as the matrix
+FEW_COLUMNS, FEWEST_ROWS, FEW_WORTH = 500, 2, 40.0
 
 
 def operations(nonzeros: int, rows: int, columns: int) -> float:
@@ -20,6 +25,12 @@ def operations(nonzeros: int, rows: int, columns: int) -> float:
 def products_worth(nonzeros: int, rows: int, columns: int) -> float:
     """How many products with the Hessian take as long as making and factoring it."""
     return (PAIR * nonzeros**2 / rows + ENTRY * float(columns) ** 3) / max(1, nonzeros)
+
+
+def are_few(columns: int, rows: int, nonzeros: int) -> bool:
+    """Whether columns are so few that a matrix for each step is cheap, and likely not singular."""
+    is_cheap = products_worth(nonzeros, rows, columns) <= FEW_WORTH
+    return columns <= FEW_COLUMNS and FEWEST_ROWS * columns <= rows and is_cheap
 
 
 def factored(matrix: Doubles) -> Callable[[Doubles], Doubles]:

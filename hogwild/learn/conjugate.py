@@ -21,13 +21,15 @@ class Progress(NamedTuple):
     Attributes:
         products: with H, so far.
         square: the squared length of the residual r - H d.
-        size: residual' M^-1 residual, over its value at d = 0; M is the preconditioner.
+        first: residual' M^-1 residual at d = 0; M is the preconditioner.
+        size: residual' M^-1 residual now, as a share of the first.
         gain: -q(d), how much was gained so far.
         last: the part of it that the last product gained.
     """
 
     products: int
     square: float
+    first: float
     size: float
     gain: float
     last: float
@@ -47,18 +49,20 @@ def conjugate_gradients(
     preconditioner: Doubles,
     rows: int,
     goes_on: Callable[[Progress], bool],
+    nothing: float = 0.0,
 ) -> Solution:
     """Solves H d = right until `goes_on` says that it is enough.
 
     Args:
         product: (p, dots) -> H p; it writes the product of each row and p into `dots`.
         preconditioner: the diagonal of a matrix like H, above 0.
+        nothing: residual' M^-1 residual that is rounding only.
     """
     direction, changes, dots = np.zeros(len(right)), np.zeros(rows), np.empty(rows)
     residual, search = right.copy(), right / preconditioner
     size = first = float(inner(residual, search))
     gain, products = 0.0, 0
-    while size > 0.0:
+    while size > nothing:
         image = product(search, dots)
         curvature = float(inner(search, image))
         if not curvature > 0.0:  # rounding, or no penalty and a column of no use
@@ -69,7 +73,7 @@ def conjugate_gradients(
         products += 1
         last = 0.5 * step * before
         gain += last
-        if not goes_on(Progress(products, square, size / first, gain, last)):
+        if not goes_on(Progress(products, square, first, size / first, gain, last)):
             break
         turn(size / before, residual, preconditioner, search)
     return Solution(direction, changes, gain)

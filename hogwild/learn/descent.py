@@ -77,6 +77,8 @@ class Gains:
 class DescentProof(NewtonProof):
     """Weights that go along directions which gradients say."""
 
+    polishes = False
+
     def kernels(self, alone: bool) -> list[Kernel]:
         return [*self._passes.kernels(), inner]
 
@@ -168,6 +170,7 @@ class SubgradientProof(NewtonProof):
     """
 
     kept = "stored", "walked"
+    polishes = False
 
     def shared(self) -> Wanted:
         """The number of steps, and the first rate."""
@@ -226,6 +229,8 @@ class SubgradientProof(NewtonProof):
         found = self._passes.subgradient(self._reached, bias)
         self._pull = found.gradient
         self._prove_by(np.array([found.product, found.slope]), (self._steps + 1) ** 2)
+        if self._l2 > 0.0 and self._objective == 0.0:
+            self.bound = 0.0  # no loss with kinks is negative: more than 0 was rounding
         least = ROUNDING * abs(objective)
         is_better = self._objective < before[0] - least or self.bound > before[1] + least
         self._idle = 0 if is_better else self._idle + 1

@@ -46,6 +46,7 @@ class Dual:
         smooth: whether the loss has a slope that does not jump: the weights are then as good as
             any mean of them.
         grows: whether the first pass may be one of stochastic gradient descent.
+        flat: whether the loss is 0 over a whole range, in which a is 0.
     """
 
     best: Scalar
@@ -55,6 +56,7 @@ class Dual:
     pull: Scalar | None = None
     smooth: bool = False
     grows: bool = False
+    flat: bool = False
 
     @property
     def lean(self) -> bool:
@@ -311,6 +313,7 @@ DUALS: dict[str, Dual] = {
         absolute_bounds,
         exact_excess("epsilon_insensitive", tube_value),
         tube_pull,
+        flat=True,
     ),
     "quantile": Dual(
         quantile_best,

@@ -27,9 +27,9 @@ import numpy as np
 
 from hogwild.kernels import passes as kernels
 from hogwild.kernels.compile import Kernel
-from hogwild.learn.cholesky import factored
+from hogwild.learn.cholesky import MOST_WORTH, factored
 from hogwild.learn.conjugate import Progress, conjugate_gradients
-from hogwild.learn.newton import Newton, NewtonProof
+from hogwild.learn.newton import NewtonProof
 from hogwild.learn.problem import Doubles, Passed
 from hogwild.parallel.memory import Arrays
 
@@ -38,10 +38,8 @@ from hogwild.parallel.memory import Arrays
 SLACK = 100.0
 NEARLY = 0.99  # of the way to where a variable would become 0
 CENTERING = 3  # the power of the share of the products that a step to 0 would leave
-# The matrix is made and factored where that takes as long as so many products with it
-MOST_WORTH = 250.0
-# Else conjugate gradients leave this share of the squared residual, and of the products what would
-# be added to the gap; or end after so many of them
+# Where no matrix is worth making, conjugate gradients leave this share of the squared residual, and
+# of the products what would be added to the gap; or end after so many of them
 ENOUGH, LEAST, MOST_PRODUCTS = 1e-6, 0.01, 500
 PATIENCE = 20  # steps without progress
 PROGRESS = 0.9  # share of the gap before: one that is larger is no progress
@@ -58,13 +56,6 @@ class Step(NamedTuple):
     t: Doubles
     excess: Doubles
     lack: Doubles
-
-
-class Interior(Newton):
-    """The interior-point method, where Newton's method would need a second derivative."""
-
-    def outcome(self, columns: int, nonzeros: float) -> NewtonProof:
-        return InteriorProof(self._config, self._heads, self._data, columns)
 
 
 class InteriorProof(NewtonProof):

@@ -46,7 +46,6 @@ from hogwild.learn.descent import GradientDescent, Lbfgs
 from hogwild.learn.dual import DualAscent
 from hogwild.learn.ftrl import Ftrl, schedule_of
 from hogwild.learn.heads import heads_of, zeros_on_a_line
-from hogwild.learn.interior import Interior
 from hogwild.learn.iterated import Iterated
 from hogwild.learn.losses import LOSSES, SIGNS
 from hogwild.learn.needs import KINKED, unmet
@@ -70,6 +69,7 @@ from hogwild.learn.proof import Proof
 from hogwild.learn.sample import FEW_COLUMNS, Sample
 from hogwild.learn.sets import CHUNK_NONZEROS, Set, class_weights, hold_out, row_weights
 from hogwild.learn.sgd import Sgd
+from hogwild.learn.smoothed import Kinked
 from hogwild.learn.solver import Solver
 from hogwild.learn.targets import target_for
 from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
@@ -456,7 +456,10 @@ class LinearProblem(RowProblem):
         """Makes a step of a method of whole passes; the mean loss before it."""
         assert isinstance(self._outcome, Iterated)
         self._outcome.use(self.threads)
-        return self._outcome.iterate(shared, passed)
+        loss = self._outcome.iterate(shared, passed)
+        if self._outcome.reason == "converged":
+            self._outcome.polish(shared, passed)
+        return loss
 
     def prove(self, shared: Arrays) -> Sums:
         """Looks how good the weights are; the sums over the training rows."""
@@ -704,7 +707,7 @@ class LinearProblem(RowProblem):
 
 def _solver_for(name: str, config: Config) -> type[Solver]:
     if name == NEWTON and config.loss_name in KINKED:
-        return Interior
+        return Kinked
     return SOLVERS.get(name) or SOLVERS.get(str(config.schedule), Sgd)
 
 

@@ -15,7 +15,12 @@ from hogwild.loops.strategies import AUTO, STRATEGIES
 if TYPE_CHECKING:
     from hogwild.config import Config
 
-KINKED = ("hinge",)  # losses that newton takes although their slopes jump
+KINKED = (
+    "hinge",
+    "epsilon_insensitive",
+    "quantile",
+    "absolute",
+)  # losses that newton takes although their slopes jump
 ON_COLUMNS = "squared", "squared_hinge", "logistic"  # losses of the solver coordinate
 SMOOTH = ", ".join(name for name, loss in LOSSES.items() if loss.is_smooth)
 DESCENDED = [  # by gd: perceptrons are best at zero weights

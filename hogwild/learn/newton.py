@@ -21,7 +21,7 @@ import numpy.typing as npt
 from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.passes import add_products, advance, inner, turn
-from hogwild.learn.cholesky import factored, products_worth
+from hogwild.learn.cholesky import MOST_COLUMNS, factored, products_worth
 from hogwild.learn.class_passes import ClassPasses, ClassSlope
 from hogwild.learn.conjugate import Progress, Solution, conjugate_gradients
 from hogwild.learn.first_epochs import FirstEpochs
@@ -38,18 +38,24 @@ FEW_COLUMNS = 2_000  # with more, softmax begins with epochs of descent
 ENOUGH = 0.04  # share of the squared residual that conjugate gradients leave, in M^-1
 MOST_PRODUCTS = 60
 # The Hessian is made and factored where that takes as long as so many products with it
-MOST_COLUMNS, MOST_WORTH = 2_000, 20.0
+WORTH = 20.0
 # Of the squared loss, whose step need not be repeated
 EXACT, MOST_PRODUCTS_EXACT = 1e-20, 10_000
 # Where a gap within so many times the wanted one is ahead, conjugate gradients go on to the end
 NEAR, SURE = 30.0, 0.5
 # Without a penalty: products whose gains, together, must be a small share of what is wanted
 LATELY, SLOW = 10, 0.01
+# And the share of the largest squared residual, of any step, that may be the rounding of values in
+# single precision. Weights that fit it cancel each other: rows of rank 1 had weights of 1e6
+ROUNDED = 1e-13
 # Of a step that is tried: what the objective must gain, and how much of its slope may be left
 GAIN, LEFT = 1e-4, 0.1
 SHORTEST, LONGEST = 0.1, 0.9  # of the way between a step that is too short and one too long
 PATIENCE = 2  # steps of no use: the second is found by as many products as may be of use
 PROGRESS = 0.9  # share of the gap before: one that is larger is no progress
+# Work, in what a product takes for a non-zero, up to which a step takes no longer than the Python
+# around it: 0.1 ms. Such steps go on while each leaves less than half of the gap
+FREE, HALF = 1e5, 0.5
 ROUNDED_SLOPES = 1e-8  # share of a loss of all classes, whose slopes are in single precision
 RESIDUAL = 2.0  # times the intercept: how much larger that of the optimum may be
 
@@ -71,10 +77,13 @@ class NewtonProof(Iterated):
     Attributes:
         first: epochs of another method to begin with, if that is of use.
         most_worth: as many products with the Hessian it may take as long as to factor it.
+        polishes: whether a step leaves so little of a gap that some more make weights exact.
     """
 
     first: FirstEpochs | None = None
-    most_worth = MOST_WORTH
+    most_worth = WORTH
+    kind_of_passes: type[Passes] = Passes
+    polishes = True
 
     def __init__(self, config: Config, heads: Heads, data: Set, columns: int) -> None:
         super().__init__(config)
@@ -89,14 +98,16 @@ class NewtonProof(Iterated):
             self._passes = ClassPasses(*given, config.intercept)
             self.scratch = self._passes.scratch
         else:
-            self._passes = Passes(*given, config.loss_value, config.intercept)
+            self._passes = self.kind_of_passes(*given, config.loss_value, config.intercept)
         self._reset()
 
     def _reset(self) -> None:
         self._objective, self.bound = math.inf, -math.inf
         self._slope: Slope | ClassSlope | None = None
+        self._largest = 0.0  # without a penalty: residual at which conjugate gradients began
         self._gained = math.inf  # by the last step, as conjugate gradients expected it
         self._idle = 0  # steps in a row that were of no use
+        self._polishing = False
 
     def use(self, threads: int) -> None:
         self._passes.threads = threads
@@ -112,6 +123,16 @@ class NewtonProof(Iterated):
             return False
         worth = products_worth(self._nonzeros, self._rows, self._columns)
         return self._columns <= MOST_COLUMNS and worth <= self.most_worth
+
+    @property
+    def _is_free(self) -> bool:
+        """Whether the data is so small that a step takes next to no time."""
+        worth = products_worth(self._nonzeros, self._rows, self._columns)
+        return self._is_factored and worth * self._nonzeros <= FREE
+
+    @property
+    def reason(self) -> str | None:
+        return None if self._polishing else super().reason
 
     def begin(self, shared: Arrays, start: Arrays, at_zero: float) -> None:
         """Takes the weights to go on from."""
@@ -141,6 +162,24 @@ class NewtonProof(Iterated):
             self._store(shared)
             passed()
         return loss
+
+    def polish(self, shared: Arrays, passed: Passed) -> None:
+        """Makes more steps on small data, until they leave nothing of the gap but rounding.
+
+        Problems with the same optimum, such as one with a row of weight 2 and one with two copies
+        of the row, then have the same weights in single precision.
+        """
+        if not (self.polishes and self._is_free):
+            return
+        self._polishing = True
+        try:
+            while self._objective > NOTHING * self._scale and passed(0.0):
+                before = self._objective - self.bound
+                self.iterate(shared, passed)
+                if not max(0.0, self._objective - self.bound) < HALF * before:
+                    break
+        finally:
+            self._polishing = False
 
     def _look_first(self, size: int, passed: Passed) -> bool:
         self._scores = np.zeros(self._rows * self._count)
@@ -223,7 +262,9 @@ class NewtonProof(Iterated):
             gains.append(now.last)
             return passed() and not self._is_enough(now, gains)
 
-        return conjugate_gradients(product, self._downhill, diagonal, len(self._scores), goes_on)
+        nothing = ROUNDED * self._largest
+        given = self._downhill, diagonal, len(self._scores), goes_on, nothing
+        return conjugate_gradients(product, *given)
 
     def _exact(self, passed: Passed) -> Solution | None:
         """Solves it by the factors of H, unless rounding leaves none."""
@@ -268,7 +309,8 @@ class NewtonProof(Iterated):
         if self._l2 == 0.0:
             least = SLOW * wanted if self._is_quadratic else SLOW * max(wanted, now.gain)
             slow = sum(gains[-LATELY:]) <= least and len(gains) >= LATELY
-            return slow or now.size <= EXACT
+            self._largest = max(self._largest, now.first)
+            return slow or now.size * now.first <= ROUNDED * self._largest
         # What would be proved after the step, if the Hessian did not change
         gap = 0.5 * now.square / self._l2
         if gap <= SURE * wanted:
@@ -282,6 +324,13 @@ class NewtonProof(Iterated):
     def _move(self, found: Solution) -> None:
         """Goes along the direction as far as the objective falls, and looks there."""
         before, gap = self._objective, self._objective - self.bound
+        self._go(found)
+        stands = self._objective >= before - ROUNDING * abs(before)
+        least = min(PROGRESS * gap, gap - ROUNDING * abs(before))
+        idle = stands and self._objective - self.bound > least
+        self._idle = self._idle + 1 if idle else 0
+
+    def _go(self, found: Solution) -> None:
         turn = self._passes.turn(found.changes)
         step = self._length(found, turn)
         self._gained = found.gain
@@ -289,10 +338,6 @@ class NewtonProof(Iterated):
         self._scores += step * found.changes
         self._bias += step * turn
         self._look()
-        stands = self._objective >= before - ROUNDING * abs(before)
-        least = min(PROGRESS * gap, gap - ROUNDING * abs(before))
-        idle = stands and self._objective - self.bound > least
-        self._idle = self._idle + 1 if idle else 0
 
     def _length(self, found: Solution, turn: Bias) -> float:
         """How far to go: where the slope along the direction is small, and the objective lower.
@@ -330,8 +375,13 @@ class NewtonProof(Iterated):
 
     def prove(self, shared: Arrays) -> Doubles:
         """The sums for the weights; before a claim, for those in single precision."""
-        found = (self._scores, self._bias) if self.reason is None else self.settle(shared)
+        found = self._taken if self.reason is None else self.settle(shared)
         return np.array([self._loss_at(*found) * self._rows, *self._passes.errors(*found)])
+
+    @property
+    def _taken(self) -> tuple[Doubles, Bias]:
+        """The scores and the intercept of the weights that are stored."""
+        return self._scores, self._bias
 
     def settle(self, shared: Arrays) -> tuple[Doubles, Bias]:
         """Takes the objective of the weights in single precision; their scores and intercept."""

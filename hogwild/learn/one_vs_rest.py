@@ -111,7 +111,10 @@ class Head:
 
     def advance(self, passed: Passed) -> float:
         """An epoch; the mean loss before it."""
-        return float(self.outcome.iterate(self.arrays, passed))
+        loss = float(self.outcome.iterate(self.arrays, passed))
+        if self.outcome.reason == "converged":
+            self.outcome.polish(self.arrays, passed)
+        return loss
 
     def look(self) -> None:
         """Finds out how good the weights are."""
@@ -223,6 +226,10 @@ class EachHead(Iterated):
         for head in active:
             head.outcome.use(max(1, self._threads // len(active)))
         found = side_by_side([partial(head.advance, counter) for head in active], self._threads)
+        self._add_up()
+        if self.reason == "converged":  # by the sum: the others have not been polished
+            for head in active:
+                head.outcome.polish(head.arrays, counter)
         counter.tell()
         return sum(found)
 

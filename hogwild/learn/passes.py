@@ -29,6 +29,7 @@ BESIDE = 1e-9  # how far beside a kink slopes are asked for
 MOST_SHARDS = 8
 # Non-zeros of a shard, at least: with fewer, threads take longer to begin than they save
 SHARD = 200_000
+SMALL = 256  # columns: memory for matrices of more is not kept
 SHARD_OF_COLUMNS = 16  # the same, times the columns: sums of shards have to be added up
 
 
@@ -180,9 +181,12 @@ class Passes(Shards):
         given = scores, bias, self._parameter, self.seconds
         sums, total = self._planes(lambda *to: self._gradient(self._rows, to[0], *given, to[1]))
         found = Slope(*(sum(some) / self.size for some in zip(*sums, strict=True)), *total)
-        moves = self._intercept and found.second > 0.0
-        self._border, self.edge = found.border, found.border / found.second if moves else None
+        self._take_edge(found.second, found.border)
         return found
+
+    def _take_edge(self, second: float, border: Doubles) -> None:
+        moves = self._intercept and second > 0.0
+        self._border, self.edge = border, border / second if moves else None
 
     def diagonal(self, slope: Slope) -> Doubles:
         """That of the Hessian; it is not below 0 by rounding."""
@@ -266,7 +270,8 @@ class Passes(Shards):
             size**2, lambda *to: kernels.add_products(self._rows, to[0], self.seconds, to[1])
         )
         total = found.reshape(size, size)
-        del self._rooms[size**2, np.float64]  # of every head, and large
+        if size > SMALL:
+            del self._rooms[size**2, np.float64]  # of every head, and large
         return (total + total.T) / self.size
 
     def along(
@@ -277,9 +282,16 @@ class Passes(Shards):
         And its first and second derivative in the direction share * changes + turn.
         """
         given = scores, changes, step, bias, share, turn, self._parameter
-        parts = self._over_shards(lambda span: self._along(self._rows, span, *given))
-        loss, first, second = (sum(some) / self.size for some in zip(*parts, strict=True))
-        return loss, first, second
+        return self._means(lambda span: self._along(self._rows, span, *given))
+
+    def _means(
+        self, work: Callable[[Any], tuple[float, float, float]]
+    ) -> tuple[float, float, float]:
+        """The means of three numbers that are returned for each shard as sums."""
+        one, two, three = (
+            sum(some) / self.size for some in zip(*self._over_shards(work), strict=True)
+        )
+        return one, two, three
 
     def loss(self, scores: Doubles, bias: Bias) -> float:
         """The mean loss at scores + bias."""

@@ -16,7 +16,7 @@ from scipy import io as scipy_io
 from scipy import sparse
 
 from hogwild import DataError, HogwildError, OptionError
-from hogwild.data import delimited, given_ids, ids, svmlight
+from hogwild.data import delimited, given_ids, ids, pieces
 from hogwild.data.ratings import Ratings
 from hogwild.data.ratings_files import FORMATS, load_ratings, save_ratings
 from hogwild.kernels.delimited import BLANKS
@@ -32,7 +32,9 @@ relaxed = settings(
 def sizes(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of bytes, of lines, of ids and tables that are small enough to have several."""
     if request.param == "small":
-        monkeypatch.setattr(svmlight, "BLOCK", 64)
+        for name in ("HEAD", "PIECE", "BEHIND", "MAPPED", "SMALL"):
+            monkeypatch.setattr(pieces, name, 64)
+        monkeypatch.setattr(pieces, "usable_cores", lambda: 2)
         monkeypatch.setattr(delimited, "LINES", 3)
         monkeypatch.setattr(delimited, "WRITTEN", 2)
         monkeypatch.setattr(ids, "FEW", 1)

@@ -14,7 +14,7 @@ from scipy import sparse
 
 import hogwild
 from hogwild import DataError
-from hogwild.data import rows_file, svmlight
+from hogwild.data import pieces, rows_file
 from hogwild.data.rows_file import HEAD, RowsFile, StoredRows
 
 SMALL = 1 << 11  # bytes of a block: many blocks, and damage in one of them
@@ -57,11 +57,13 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("columns", [300, 1 << 16, (1 << 16) + 1, 1 << 24, (1 << 24) + 1, 2**32])
-@pytest.mark.parametrize("labels", LABELS)
+FAR = 1 << 16, (1 << 16) + 1, 1 << 24, (1 << 24) + 1, 2**32
+
+
+@pytest.mark.parametrize(
+    ("labels", "columns"), [*((name, 300) for name in LABELS), *(("whole", far) for far in FAR)]
+)
 def test_all_comes_back_to_the_bit(labels: str, columns: int, tmp_path: Path, blocks: None) -> None:
-    if columns > 300 and labels != "whole":
-        pytest.skip("labels have nothing to do with columns")
     rows = made(300, y=LABELS[labels] if labels != "none" else None)
     far = rows.indices.copy()
     far[5::7] += np.uint32(columns - 300)  # not in order, as matrices may be
@@ -197,8 +199,9 @@ def test_text_in_pieces_becomes_what_load_reads(
     for source, text in zip(sources, CASES[name], strict=True):
         source.write_text(text)
     (tmp_path / "all.svm").write_text("".join(CASES[name]))
-    monkeypatch.setattr(svmlight, "BLOCK", 1 << 12)
-    monkeypatch.setattr(svmlight.pieces, "__kwdefaults__", {"nonzeros": 50})
+    monkeypatch.setattr(pieces, "HEAD", 1 << 9)
+    monkeypatch.setattr(pieces, "PIECE", 1 << 10)
+    monkeypatch.setattr(pieces, "SMALL", 0)  # so that several threads parse
     hogwild.convert(sources, tmp_path / "a.rows")
     assert same(hogwild.load(tmp_path / "a.rows"), hogwild.load(tmp_path / "all.svm", labels=False))
 
@@ -247,5 +250,3 @@ def test_sources_that_do_not_fit_are_refused(
     with pytest.raises(DataError, match=problem):
         hogwild.convert(names, tmp_path / "a.rows")
     assert not (tmp_path / "a.rows").exists()
-    with pytest.raises(hogwild.OptionError, match=r"can become one of the format \.rows only"):
-        hogwild.convert(names, tmp_path / "a.npz")

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hogwild import DataError, HogwildError, OptionError, Rows, load, save
-from hogwild.data import svmlight
+from hogwild.data import pieces, svmlight
 from hogwild.paths import writing
 
 relaxed = settings(
@@ -27,10 +27,16 @@ relaxed = settings(
 )
 
 
-@pytest.fixture(params=[64, 1 << 20], ids=["small blocks", "large blocks"])
+@pytest.fixture(params=[64, 1 << 20], ids=["small pieces", "large pieces"])
 def blocks(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(svmlight, "BLOCK", request.param)
-    monkeypatch.setattr(svmlight, "MAPPED", request.param)
+    cut_into(request.param, monkeypatch)
+
+
+def cut_into(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small pieces, which two threads parse."""
+    for name in ("HEAD", "PIECE", "BEHIND", "MAPPED", "SMALL"):
+        monkeypatch.setattr(pieces, name, size)
+    monkeypatch.setattr(pieces, "usable_cores", lambda: 2)
 
 
 @pytest.fixture
@@ -109,7 +115,7 @@ def test_a_file_means_what_the_naive_parser_says(text: str, blocks: None, file: 
 
 
 def test_a_line_longer_than_many_blocks(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(svmlight, "BLOCK", 64)
+    cut_into(64, monkeypatch)
     text = "\n".join(
         f"{n} " + " ".join(f"{k}:{k / 8}" for k in range(1, size))
         for n, size in enumerate((900, 5, 3000))
@@ -121,8 +127,8 @@ def test_a_line_longer_than_many_blocks(file: Path, monkeypatch: pytest.MonkeyPa
 def test_arrays_that_are_too_short_grow(
     block: int, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(svmlight, "BLOCK", block)
-    monkeypatch.setattr(svmlight, "MAPPED", 400)
+    cut_into(block, monkeypatch)
+    monkeypatch.setattr(pieces, "MAPPED", 400)
     text = "1 # " + "long " * 500 + "\n" + "1 1:1 2:2 3:3\n" * 2000
     rows = loaded(file, text)
     assert_same(rows, naive(text))
@@ -198,12 +204,13 @@ def test_hard_numbers_beside_easy_ones_are_left_to_python(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left = []
-    add = svmlight._Lines._take_line
-    monkeypatch.setattr(
-        svmlight._Lines,
-        "_take_line",
-        lambda self, line: (left.append(line.number), add(self, line)),
-    )
+    add = svmlight._Found._take_line
+
+    def noted(found: svmlight._Found, line: svmlight._Line) -> None:
+        left.append(line.piece.line_of(line.begin))
+        add(found, line)
+
+    monkeypatch.setattr(svmlight._Found, "_take_line", noted)
     rows = loaded(file, "1 1:0.1234567 2:1e-30 3:0.12345678901234567\n1 1:1e23\n1 2:3\n")
     assert left == [2]
     np.testing.assert_array_equal(
@@ -395,7 +402,7 @@ def test_what_is_not_text_is_named(kind: str, file: Path) -> None:
 def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no such file"):
         load(tmp_path / "nothing.svm")
-    with pytest.raises(DataError, match="is a folder"):
+    with pytest.raises(DataError, match="the folder has no files in it"):
         load(tmp_path)
     unreadable = tmp_path / "secret.svm"
     unreadable.write_text("1 1:1")

@@ -14,9 +14,9 @@ SOLVERS = {
     "logistic": ("dual", "newton", "lbfgs", "gd"),
     "squared": ("dual", "newton", "closed"),
     "huber": ("dual", "newton"),
-    "absolute": ("dual", "gd"),
-    "epsilon_insensitive": ("dual",),
-    "quantile": ("dual",),
+    "absolute": ("dual", "newton", "gd"),
+    "epsilon_insensitive": ("dual", "newton"),
+    "quantile": ("dual", "newton"),
 }
 NUMBERS = ("squared", "huber", "absolute", "epsilon_insensitive", "quantile")
 ROUNDED = 2e-6

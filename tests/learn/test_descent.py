@@ -50,6 +50,13 @@ def test_smooth_losses_come_to_the_optimum_and_know_how_near_it_is(
     assert_bounds_hold(result, best)
 
 
+@pytest.mark.parametrize("l2", [0.0, 1e-4])
+def test_an_objective_of_zero_is_the_least(l2):
+    X, _, _ = draw("absolute")
+    result = train(X, np.full(len(X), 3.0), "absolute", solver="gd", l2=l2)
+    assert (result.reason, result.trace[-1]["objective"]) == ("converged", 0.0)
+
+
 @pairs(loss=KINKED, l2=[1e-1, 1e-2], intercept=[False, True], weighted=[False, True])
 def test_subgradients_prove_how_near_the_optimum_they_came(loss, l2, intercept, weighted):
     X, y, weights = draw(loss)

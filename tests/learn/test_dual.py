@@ -275,6 +275,15 @@ def test_what_single_precision_cannot_prove_is_said():
     assert result.trace[-1]["gap"] < 1e-5
 
 
+def test_an_estimate_that_is_all_rounding_is_no_progress():
+    """With a weak penalty the dual objective seems to be above the primal one, by an intercept."""
+    given = {"solver": "dual", "loss": "hinge", "l2": 1e-6, "workers": 1, "epochs": 10_000}
+    result = hogwild.train(rcv1(300, 500)[0], tol=1e-12, **given)
+    assert result.reason == "stuck"
+    assert len(result.trace) < 3000
+    assert result.trace[-1]["gap"] < 3e-6
+
+
 def test_a_penalty_too_weak_for_any_number_of_passes_ends_the_training():
     random = np.random.default_rng(0)
     X = random.normal(size=(1000, 20)).astype(np.float32)

@@ -1,11 +1,15 @@
-"""The solver newton for the hinge loss: interior points, whose optimum is that of dual ascent."""
+"""The solver newton for losses with kinks: its optimum is that of dual ascent."""
+
+import math
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
 import hogwild
-from hogwild.learn import newton, passes
+from hogwild.kernels import smoothed as smooth_kernels
+from hogwild.learn import newton, passes, smoothed
+from hogwild.learn.duals import DUALS
 from tests.combinations import each, pairs
 
 ROWS, COLUMNS = 400, 12
@@ -21,15 +25,18 @@ def draw(seed=0, sizes=1.0):
 
 
 def train(X, y, weights=None, **more):
-    options = {"loss": "hinge", "solver": "newton", "l2": 1e-3} | more
+    options = {"task": "svm", "loss": "hinge", "solver": "newton", "l2": 1e-3} | more
     return hogwild.train(hogwild.Rows(X, y, sample_weight=weights), **options)
 
 
-@pytest.fixture(params=["factored", "iterated"])
+@pytest.fixture(params=["smooth", "smooth iterated", "interior", "interior iterated"])
 def way(request, monkeypatch):
-    """Equations are solved with the matrix, or by conjugate gradients."""
-    if request.param == "iterated":
+    """Losses are made smooth, or learned by interior points; with the matrix, or without it."""
+    if "interior" in request.param:
+        monkeypatch.setattr(smoothed, "are_few", lambda *given: False)
+    if "iterated" in request.param:
         monkeypatch.setattr(newton, "MOST_COLUMNS", 0)
+    return request.param
 
 
 @pairs(l2=[1e-1, 1e-3, 1e-5], intercept=[False, True], weighted=[False, True])
@@ -42,6 +49,44 @@ def test_the_optimum_is_that_of_dual_ascent(way, l2, intercept, weighted):
     found, expected = one.trace[-1], other.trace[-1]
     assert 0 <= found["gap"] <= 1.01 * tol
     assert found["objective"] == pytest.approx(expected["objective"], rel=1.01 * tol)
+
+
+NUMBERS = "absolute", "quantile", "epsilon_insensitive"
+
+
+@pairs(
+    loss=NUMBERS, l2=[1e-1, 1e-3], intercept=[False, True], weighted=[False, True], exponent=[0, 4]
+)
+def test_losses_of_numbers(loss, l2, intercept, weighted, exponent):
+    """Columns of other sizes are an equal problem, but for the penalty: so they have none."""
+    X, _, weights = draw()
+    y = np.random.default_rng(1).normal(size=ROWS) + 2.0 * X[:, :3].sum(axis=1).A1
+    sizes = 10.0 ** np.linspace(-exponent, exponent, COLUMNS)
+    given = {"task": "regression", "loss": loss, "l2": l2, "intercept": intercept}
+    given |= {"weights": weights if weighted else None, "tol": 1e-5}
+    found = train(csr_matrix(X.multiply(sizes)).astype(np.float32), y, **given)
+    assert found.reason == "converged"
+    assert 0 <= found.trace[-1]["gap"] <= 1.01e-5
+    if not exponent:
+        other = train(X, y, **given, solver="dual").trace[-1]
+        assert found.trace[-1]["objective"] == pytest.approx(other["objective"], rel=2.1e-5)
+
+
+@pytest.mark.parametrize("loss", ["hinge", *NUMBERS])
+def test_slopes_of_smooth_losses_are_those_of_their_values(loss):
+    """And curvatures those of slopes, but at the few places where these jump."""
+    random, width, step = np.random.default_rng(0), 0.7, 1e-6
+    point = smooth_kernels.point_of(loss)
+    for score, share in random.normal(size=(200, 2)):
+        target = math.copysign(1.0, share) if loss == "hinge" else share
+        parameter = {"quantile": 0.3, "epsilon_insensitive": 0.2}.get(loss, 0.0)
+        center = 0.5 * sum(DUALS[loss].bounds(target, parameter))
+        below, at, above = (
+            point(score + move, target, center, width, parameter) for move in (-step, 0, step)
+        )
+        assert (above[1] - below[1]) / (2 * step) == pytest.approx(-at[0], abs=1e-5)
+        if below[2] == above[2]:
+            assert (below[0] - above[0]) / (2 * step) == pytest.approx(at[2], abs=1e-5)
 
 
 @each(exponent=[0, 3, 6])
@@ -110,3 +155,14 @@ def test_what_single_precision_does_not_prove_ends_the_training():
     result = train(X, y, tol=1e-14)
     assert result.reason == "stuck"
     assert result.trace[-1]["gap"] < 1e-6
+
+
+def test_auto_chooses_it_where_columns_are_few_and_no_class_is_rare():
+    X, y, _ = draw()
+    many = csr_matrix((X.data, X.indices * 1000, X.indptr), (ROWS, 1000 * COLUMNS))
+    rare = np.where(np.arange(ROWS) < 20, 1, -1)
+    chosen = [
+        train(*given, solver="auto", l2=1e-2).header["chosen"]["solver"]
+        for given in ((X, y), (many, y), (X, rare))
+    ]
+    assert chosen == ["newton", "dual", "dual"]

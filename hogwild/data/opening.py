@@ -1,0 +1,278 @@
+"""Opening files, packed or not. What the system complains about becomes a `DataError`."""
+
+import bz2
+import gzip
+import io
+import lzma
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from hogwild import status
+from hogwild.errors import DataError
+from hogwild.extras import library
+
+BLOCK = 1 << 16  # bytes of a packed file to read at a time
+ZSTD_BLOCK = 1 << 14  # the same where the library cannot limit what comes of them
+XZ_PADDING = 4  # zeros between streams and behind them come in multiples of this
+ZSTD_LEVEL = 3
+PYTHONS_ZSTD = "compression.zstd"  # from 3.14 on
+
+
+class Packing(NamedTuple):
+    """A way to pack files: its name, and what unpacks an open file and what packs into one."""
+
+    name: str
+    reader: Callable[[BinaryIO], Any]
+    writer: Callable[[BinaryIO], Any]
+
+
+def _gzip_reader(raw: BinaryIO) -> Any:
+    # Reads on to the end: zeros behind a member are padding, as for gzip(1); all else must be
+    # another member, or is an error
+    return gzip.GzipFile("", "rb", fileobj=raw)
+
+
+def _gzip_writer(raw: BinaryIO) -> Any:
+    return gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0)
+
+
+def _bzip2_reader(raw: BinaryIO) -> Any:
+    return io.BufferedReader(Streams(raw, bz2.BZ2Decompressor))
+
+
+def _xz_reader(raw: BinaryIO) -> Any:
+    def stream() -> Any:
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ)
+
+    return io.BufferedReader(Streams(raw, stream, padding=XZ_PADDING))
+
+
+def _zstd_reader(raw: BinaryIO) -> Any:
+    zstd = _zstd()
+    if zstd.__name__ == PYTHONS_ZSTD:
+        return io.BufferedReader(Streams(raw, zstd.ZstdDecompressor))
+    return io.BufferedReader(Streams(raw, lambda: _ZstdStream(zstd), ZSTD_BLOCK))
+
+
+def _zstd_writer(raw: BinaryIO) -> Any:
+    zstd = _zstd()
+    if zstd.__name__ == PYTHONS_ZSTD:
+        options = {
+            zstd.CompressionParameter.compression_level: ZSTD_LEVEL,
+            zstd.CompressionParameter.checksum_flag: 1,
+        }
+        return zstd.ZstdFile(raw, "wb", options=options)
+    packer = zstd.ZstdCompressor(level=ZSTD_LEVEL, write_checksum=True)
+    return packer.stream_writer(raw, closefd=False)
+
+
+def _zstd() -> Any:
+    name = PYTHONS_ZSTD if sys.version_info >= (3, 14) else "zstandard"
+    return library(name, "hogwild[zstd]", "a .zst file")
+
+
+def _bzip2_writer(raw: BinaryIO) -> Any:
+    return bz2.BZ2File(raw, "wb")
+
+
+def _xz_writer(raw: BinaryIO) -> Any:
+    return lzma.LZMAFile(raw, "wb")
+
+
+PACKINGS = {
+    ".gz": Packing("gzip", _gzip_reader, _gzip_writer),
+    ".bz2": Packing("bzip2", _bzip2_reader, _bzip2_writer),
+    ".xz": Packing("xz", _xz_reader, _xz_writer),
+    ".zst": Packing("zstd", _zstd_reader, _zstd_writer),
+}
+
+
+class Streams(io.RawIOBase):
+    """The contents of packed streams one after the other, with nothing between and behind them.
+
+    Python's own readers take what is no stream for garbage behind the last one, and leave out the
+    rest of the file. But a stream with a flipped bit looks just like garbage. Zeros are refused
+    like all else, unless the format has them as padding.
+    """
+
+    def __init__(
+        self, packed: BinaryIO, stream: Callable[[], Any], block: int = BLOCK, padding: int = 0
+    ) -> None:
+        self._packed = packed
+        self._new_stream = stream
+        self._stream = stream()
+        self._block = block
+        self._padding = padding
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fills some of the buffer; 0 at the end of the last stream.
+
+        Raises:
+            OSError, or an error of the library: what is there is not packed in this way.
+            EOFError: the file ends within a stream.
+        """
+        while not self._ready:
+            packed = b""
+            if self._stream.eof or self._stream.needs_input:
+                packed = self._stream.unused_data or self._packed.read(self._block)
+                if self._stream.eof:
+                    packed = self._after_padding(packed)
+                if not packed and not self._stream.eof:
+                    raise EOFError("the file ends within a stream")
+                if not packed:
+                    return 0
+            if self._stream.eof:
+                self._stream = self._new_stream()
+            self._ready = memoryview(self._stream.decompress(packed, len(buffer)))
+        count = min(len(buffer), len(self._ready))
+        buffer[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
+        return count
+
+    def _after_padding(self, packed: bytes) -> bytes:
+        """What follows the zeros behind a stream."""
+        zeros = 0
+        while self._padding and packed:
+            rest = packed.lstrip(b"\0")
+            zeros += len(packed) - len(rest)
+            packed = rest
+            if packed:
+                break
+            packed = self._packed.read(self._block)
+        if zeros and zeros % self._padding:
+            raise OSError(f"{zeros} zeros behind a stream, not a multiple of {self._padding}")
+        return packed
+
+
+class _ZstdStream:
+    """A decompressor of the library `zstandard`, with the methods of Python's own ones."""
+
+    needs_input = True
+
+    def __init__(self, zstandard: Any) -> None:
+        self._stream = zstandard.ZstdDecompressor().decompressobj()
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._stream.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._stream.unused_data)
+
+    def decompress(self, packed: bytes, most: int) -> bytes:
+        """All that comes of these bytes: the library knows no limit."""
+        return bytes(self._stream.decompress(packed))
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a file's name says that it is compressed."""
+    return path.suffix.lower() in PACKINGS
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix that tells the format, in small letters: that before `.gz`, `.bz2` ..."""
+    return Path(path.stem if is_packed(path) else path.name).suffix.lower()
+
+
+def unpacked(path: Path, raw: Any, mode: str) -> AbstractContextManager[Any]:
+    """The contents of a file as its suffix says; the same bytes for the same contents."""
+    packing = PACKINGS.get(path.suffix.lower())
+    if packing is None:
+        return nullcontext(raw)
+    made: AbstractContextManager[Any] = (packing.reader if mode == "rb" else packing.writer)(raw)
+    return made
+
+
+class Progress:
+    """Shows how much of some files was read; their size is 0 where that is not known."""
+
+    def __init__(self, now: status.Doing, size: int) -> None:
+        self._now, self._size = now, size
+        self._got = self._reads = 0
+
+    def add(self, got: int) -> None:
+        """So many more bytes were read."""
+        self._got += got
+        self._reads += 1
+        if self._reads == 2:  # after the first one, a kernel may have been compiled
+            self._now.began = time.monotonic()
+        if not self._size or self._reads < 2:  # a pipe, or too early to say
+            return
+        rate = self._got / 1e6 / max(1e-3, time.monotonic() - self._now.began)
+        done = min(self._got, self._size)
+        self._now.counted(done, self._size, f"{rate:,.0f} MB/s")
+
+
+class Watched(io.FileIO):
+    """A file to read that says how far it was read."""
+
+    def __init__(self, path: Path, progress: Progress) -> None:
+        super().__init__(path)
+        self._progress = progress
+
+    def readinto(self, buffer: Any) -> int:
+        got = super().readinto(buffer)
+        self._progress.add(got)
+        return got
+
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(-1 if size is None else size)
+        self._progress.add(len(data))
+        return data
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Opens a file to read; what the system complains about, now or later, becomes a DataError."""
+    with explained(path), status.doing(f"reading {path.name}") as now:
+        size = path.stat().st_size
+        with Watched(path, Progress(now, size)) as raw, unpacked(path, raw, "rb") as file:
+            try:
+                yield file
+            except DataError:
+                # To the checksum: a damaged file may give wrong text before that complains
+                if file is not raw:
+                    exhaust(file)
+                raise
+
+
+def exhaust(file: BinaryIO) -> None:
+    """Reads what is left of a file."""
+    while file.read(1 << 20):
+        pass
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Within it, what goes wrong with a file becomes a DataError that names the file."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise DataError(f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise DataError(f"{path}: is a folder; name a file") from None
+    except PermissionError:
+        raise DataError(f"{path}: you are not permitted to read it") from None
+    except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+        raise DataError(f"{path}: {_reason(error, path)}") from error
+    except Exception as error:
+        if type(error).__name__ != "ZstdError":  # of either library, which may not be there
+            raise
+        raise DataError(f"{path}: {_reason(error, path)}") from error
+
+
+def _reason(error: Exception, path: Path) -> str:
+    if isinstance(error, OSError) and error.errno is not None:
+        return f"cannot be read: {error.strerror}"
+    kind = PACKINGS[path.suffix.lower()].name if is_packed(path) else "compressed"
+    return f"cut off, damaged, or not a {kind} file in spite of its name ({error}); get it anew"
