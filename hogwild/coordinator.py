@@ -103,6 +103,9 @@ class Watcher:
         """Something was left out or done otherwise than asked."""
         warnings.warn(text, HogwildWarning, stacklevel=2)
 
+    def tell(self, text: str) -> None:
+        """Something was done of which the user may want to know."""
+
     def start(self, header: Row) -> None:
         """Training begins."""
 

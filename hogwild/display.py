@@ -37,6 +37,9 @@ class Lines(Watcher):
     def note(self, text: str) -> None:
         say(f"note: {text}")
 
+    def tell(self, text: str) -> None:
+        say(text)
+
     def start(self, header: Row) -> None:
         chosen, options = header["chosen"], header["options"]
         self._shown_numbers = [Shown(**shown) for shown in header["shown"]]

@@ -5,6 +5,7 @@ import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,10 +16,13 @@ from hogwild import trace as records
 from hogwild.callbacks import together
 from hogwild.config import TASKS, Config
 from hogwild.coordinator import Result, Run, State, Watcher
+from hogwild.data.cache import cached
 from hogwild.data.files import load, load_weights
+from hogwild.data.opening import suffix_of
 from hogwild.data.ratings import Ratings
 from hogwild.data.ratings_files import load_ratings, named_as_ratings
 from hogwild.data.rows import Labels, Rows, check_same_base
+from hogwild.data.rows_file import SUFFIX
 from hogwild.data.sets import Files, are_files, files_of, name_of, named
 from hogwild.display import Lines
 from hogwild.errors import DataError, HogwildError, OptionError, WorkerError
@@ -31,6 +35,7 @@ from hogwild.trace import Row
 
 R = TypeVar("R", bound=Result)
 D = TypeVar("D", Rows, Ratings)
+Keep = Callable[..., Path]  # what `cached` does
 
 
 def train(
@@ -49,6 +54,7 @@ def train(
     index_base: str | int = "auto",
     columns: Any = None,
     duplicates: str = "keep",
+    cache: bool = False,
     **options: Any,
 ) -> Result:
     """Trains a model.
@@ -73,6 +79,8 @@ def train(
         index_base: the number of the first column, where `data` is a file of text; see `load`.
         columns: which columns of a file of ratings to read; see `load_ratings`.
         duplicates: what to do with several ratings of an item by a user; see `Ratings`.
+        cache: whether a `.rows` file is kept beside each file of rows, and read in its place until
+            it changes; see `cached`.
         **options: the fields of `hogwild.Config`: task, loss, l2, epochs, workers, ... For ratings
             (and files named as such) the default task is mf.
 
@@ -93,9 +101,13 @@ def train(
             f"{type(start).__name__}"
         )
     config = Config.of(options)
+    if not cache:
+        _check_format(config, data)
     check_files({"model": model, "trace": trace}, *named(data, test, validate, sample_weight))
     asked = asked_for(
-        options | {"index_base": index_base, "columns": columns, "duplicates": duplicates},
+        options
+        | {"index_base": index_base, "columns": columns, "duplicates": duplicates}
+        | ({"cache": True} if cache else {}),
         data=data,
         test=test,
         validate=validate,
@@ -107,7 +119,8 @@ def train(
         trained: Any
         tests: Any
         if config.family == "factors":
-            _refuse({"labels": labels, "sample_weight": sample_weight is not None}, config.task)
+            given = {"labels": labels, "sample_weight": sample_weight is not None, "cache": cache}
+            _refuse(given, config.task)
             if validate is not None:
                 raise OptionError(
                     "validate: not available for the task mf; give early_stopping, a share of the "
@@ -128,7 +141,8 @@ def train(
                     f"patience: the solver {config.solver} stops by what it proves; leave it out, "
                     "or give rows to judge by: validate or early_stopping"
                 )
-            trained, tests, judges = row_sets(data, test, validate, index_base, sample_weight)
+            keep = partial(cached, tell=follower.tell) if cache else None
+            trained, tests, judges = row_sets(data, test, validate, index_base, sample_weight, keep)
             state = start.weights if isinstance(start, State) else None
             more = {"labels": labels, "validate": judges, "start": state}
         with status.doing("preparing"):
@@ -148,6 +162,14 @@ def train(
             raise KeyboardInterrupt("training was done, and all that was asked for is written")
         follower.end(result)
         return result
+
+
+def _check_format(config: Config, data: Any) -> None:
+    """Refuses a limit of memory for a file that has to be read as a whole, before it is read."""
+    files = files_of(data) if config.memory is not None and are_files(data) else []
+    if any(suffix_of(file) != SUFFIX for file in files):
+        name = name_of(files)
+        raise OptionError(f"memory: it needs a .rows file: hogwild convert {name} train.rows")
 
 
 def with_task(options: dict[str, Any], data: Any) -> dict[str, Any]:
@@ -229,19 +251,28 @@ def _refuse(given: dict[str, Any], task: str) -> None:
 
 
 def row_sets(
-    data: Any, test: Any, validate: Any, index_base: str | int, sample_weight: Any = None
+    data: Any,
+    test: Any,
+    validate: Any,
+    index_base: str | int,
+    sample_weight: Any = None,
+    keep: Keep | None = None,
 ) -> tuple[Rows, Rows | None, Rows | None]:
-    """Rows to learn from, to test on and to judge by; loaded where they are names of files."""
-    rows = weighted(_loaded_rows(data, index_base), sample_weight)
-    return rows, _others(test, rows, "test on"), _others(validate, rows, "judge by")
+    """Rows to learn from, to test on and to judge by; loaded where they are names of files.
+
+    Where `keep` says so, from the files that are kept for them.
+    """
+    rows = weighted(_loaded_rows(data, index_base, keep), sample_weight)
+    others = _others(test, rows, "test on", keep), _others(validate, rows, "judge by", keep)
+    return rows, *others
 
 
-def _others(given: Any, rows: Rows, purpose: str) -> Rows | None:
+def _others(given: Any, rows: Rows, purpose: str, keep: Keep | None) -> Rows | None:
     """Rows or their file that go with those to learn from; None where none are given."""
     if given is None:
         return None
     # Of a file, the training data says which number its first column has
-    others = _loaded_rows(given, "auto" if rows.index_base is None else rows.index_base)
+    others = _loaded_rows(given, "auto" if rows.index_base is None else rows.index_base, keep)
     check_same_base(others, rows.index_base, rows.name)
     return _not_empty(others, purpose)
 
@@ -273,11 +304,13 @@ def check_judge(config: Config) -> None:
         raise OptionError("\n".join(problems))
 
 
-def _loaded_rows(data: Any, index_base: str | int) -> Rows:
+def _loaded_rows(data: Any, index_base: str | int, keep: Keep | None = None) -> Rows:
     if are_files(data):
         if named_as_ratings(data):
             name = name_of(files_of(data))
             raise OptionError(f"task: {name} holds ratings, by its name; use the task mf")
+        if keep is not None:
+            data = [keep(file, index_base=index_base) for file in files_of(data)]
         return load(data, index_base=index_base)
     return _checked(data, Rows)
 

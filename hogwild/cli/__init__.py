@@ -27,6 +27,7 @@ COMMANDS = {
     "train": "train a model on a file",
     "predict": "predict with a model",
     "evaluate": "measure a model on labelled data, or on ratings",
+    "convert": "write rows in another format: .rows is read at the speed of memory",
     "export": "write a model for other programs",
     "recommend": "the best items for users, by a model of ratings",
     "similar": "similar items or users, by a model of ratings",

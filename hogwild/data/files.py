@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.data import npz, svmlight
+from hogwild.data import npz, rows_file, svmlight
 from hogwild.data.opening import is_packed, opened, suffix_of, unpacked
 from hogwild.data.rows import Rows, joined
 from hogwild.data.sets import Files, files_of, name_of
@@ -21,7 +21,7 @@ from hogwild.paths import PathLike, writing
 
 INDEX_BASES = ("auto", 0, 1)
 
-PACKED = (".npz",)  # formats that do their own packing
+PACKED = (".npz", rows_file.SUFFIX)  # formats that do their own packing
 
 Format = tuple[Callable[..., Any], Callable[..., None]]  # what reads, and what writes
 
@@ -35,7 +35,19 @@ def _read_npz(paths: Sequence[Path], *, threads: int | None, **options: Any) -> 
     return joined(parts, name_of(paths))
 
 
-FORMATS: dict[str, Format] = {".npz": (_read_npz, npz.write)}
+def _read_rows(paths: Sequence[Path], *, threads: int | None, **options: Any) -> Rows:
+    """Opens a file; several are read into memory, as one."""
+    parts = []
+    for path in paths:
+        with opened(path) as file:
+            parts.append(rows_file.read(path, file, **options))
+    return joined(parts, name_of(paths))
+
+
+FORMATS: dict[str, Format] = {
+    ".npz": (_read_npz, npz.write),
+    rows_file.SUFFIX: (_read_rows, rows_file.write),
+}
 OTHERWISE: Format = svmlight.read, svmlight.write
 
 
@@ -46,10 +58,11 @@ def load(
     labels: bool = True,
     threads: int | None = None,
 ) -> Rows:
-    """Reads rows from files: scipy's `.npz`, or else svmlight text.
+    """Reads rows from files: `.rows`, scipy's `.npz`, or else svmlight text.
 
-    Text may be compressed: `.gz`, `.bz2`, `.xz` or `.zst`. Several files are read as if they were
-    one, in their order.
+    A `.rows` file is only opened: its rows are read when they are first used. Text may be
+    compressed: `.gz`, `.bz2`, `.xz` or `.zst`. Several files are read as if they were one, in their
+    order.
 
     Args:
         path: the file; or several: a list of files, a folder (all files in it by name, but hidden
@@ -64,12 +77,17 @@ def load(
         DataError: a file cannot be used, or one does not go with the others; the text says where,
             and what is expected there.
     """
-    if index_base not in INDEX_BASES or isinstance(index_base, bool):
-        raise OptionError(f'index_base must be "auto", 0 or 1, not {index_base!r}')
+    check_index_base(index_base)
     paths = files_of(path)
     options = {"index_base": index_base, "labels": labels, "threads": checked_threads(threads)}
     groups = groupby(paths, lambda path: format_of(path, FORMATS, OTHERWISE)[0])
     return joined([read(list(group), **options) for read, group in groups], name_of(paths))
+
+
+def check_index_base(index_base: str | int) -> None:
+    """Refuses what is no index base."""
+    if index_base not in INDEX_BASES or isinstance(index_base, bool):
+        raise OptionError(f'index_base must be "auto", 0 or 1, not {index_base!r}')
 
 
 def checked_threads(threads: int | None) -> int | None:

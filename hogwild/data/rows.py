@@ -76,7 +76,7 @@ class Rows:
         self.feature_names = names
         if len(self) != X.shape[0]:
             raise DataError(f"{name}: a matrix of {X.shape[0]} rows has {len(self)} row pointers")
-        self.sample_weight = _weights(sample_weight, len(self), name)
+        self.sample_weight = checked_weights(sample_weight, len(self), name)
 
     @classmethod
     def from_arrays(
@@ -122,7 +122,7 @@ class Rows:
                 f"{name}: the value {values[bad]} in row {row_of(bad)}, "
                 f"column {int(rows.indices[bad])}, is {reason or 'NaN or infinite'}"
             )
-        rows.y = None if y is None else _label_array(y, len(rows), name)
+        rows.y = None if y is None else label_array(y, len(rows), name)
         rows.sample_weight = None
         return rows
 
@@ -222,11 +222,11 @@ class Rows:
 
     def weighted(self, sample_weight: Any) -> "Rows":
         """The same rows, with these weights; the arrays are shared."""
-        return self._with(sample_weight=_weights(sample_weight, len(self), self.name))
+        return self._with(sample_weight=checked_weights(sample_weight, len(self), self.name))
 
     def labelled(self, y: Any) -> "Rows":
         """The same rows, with these labels; the arrays are shared."""
-        return self._with(y=None if y is None else _label_array(y, len(self), self.name))
+        return self._with(y=None if y is None else label_array(y, len(self), self.name))
 
     def part(self, numbers: npt.NDArray[Any]) -> "Rows":
         """The rows with these numbers, in this order, to learn from or to evaluate on.
@@ -260,6 +260,15 @@ class Rows:
             places += self.ends[rows].astype(np.int64) - ends[rows]
         return self.values[places]
 
+    def lengths(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """How many values the rows with these numbers have."""
+        found: npt.NDArray[np.int64] = (self.ends[numbers] - self.begins[numbers]).astype(np.int64)
+        return found
+
+    def drawn(self, picker: np.random.Generator, count: int) -> npt.NDArray[Any]:
+        """The numbers of so many random rows, each at most once."""
+        return picker.choice(len(self), count, replace=False)
+
     def take(self, chosen: npt.NDArray[Any]) -> "Rows":
         """A copy of the rows with these numbers, in this order."""
         numbers = np.arange(len(self), dtype=np.uint64)[chosen]  # as numpy would take them
@@ -273,9 +282,8 @@ class Rows:
 
     def gather(self, numbers: npt.NDArray[np.uint64], threads: int = 1) -> CSR:
         """The CSR arrays of the rows with these numbers, in this order: copies."""
-        lengths = self.ends[numbers] - self.begins[numbers]
         indptr = np.zeros(len(numbers) + 1, np.uint64)
-        np.cumsum(lengths, out=indptr[1:])
+        np.cumsum(self.lengths(numbers), out=indptr[1:])
         indices = np.empty(int(indptr[-1]), np.uint32)
         values = np.empty(int(indptr[-1]), np.float32)
         for array in (indices, values):  # new pages: ten times as fast before there are threads
@@ -402,7 +410,7 @@ def _names_of(X: Any) -> list[str] | None:
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
-def _weights(given: Any, rows: int, name: str) -> npt.NDArray[np.float32] | None:
+def checked_weights(given: Any, rows: int, name: str) -> npt.NDArray[np.float32] | None:
     """The rows' weights, checked."""
     if given is None:
         return None
@@ -427,7 +435,7 @@ def _weights(given: Any, rows: int, name: str) -> npt.NDArray[np.float32] | None
     return frozen
 
 
-def _label_array(y: Any, rows: int, name: str) -> Any:
+def label_array(y: Any, rows: int, name: str) -> Any:
     sets = LabelSets.of(y, name)
     if sets is not None:
         if len(sets) != rows:

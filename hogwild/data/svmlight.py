@@ -46,6 +46,24 @@ def read(
     return reader.as_rows(name_of(paths))
 
 
+def hand_on(
+    paths: Sequence[Path], use: Callable[[Rows], None], *, index_base: str | int, labels: bool
+) -> None:
+    """Reads files as one, and keeps nothing: `use` gets the rows of one piece after the other.
+
+    Their columns are those so far. Where the first one turns out to be number 0, the `index_base`
+    of what follows is 0.
+    """
+    reader = Handing(name_of(paths), index_base, labels, use)
+    read_pieces(paths, reader)
+    reader.end()
+
+
+def no_rows(name: str) -> DataError:
+    """The error for text without a row."""
+    return DataError(f"{name}: there are no rows in it; expected lines like 1 3:0.5")
+
+
 # Row pointers, columns, values, where labels end, labels: their types, and the fewest bytes for one
 KINDS = np.uint64, np.uint32, np.float32, np.uint64, np.float64
 FEWEST = 2, 4, 4, 2, 2
@@ -202,8 +220,15 @@ class _Reader(Parser[_Found]):
     def parse(self, piece: Piece) -> _Found:
         return _Found(piece, self)
 
-    def take(self, found: _Found) -> Callable[[], None]:
+    def take(self, found: _Found) -> Callable[[], None] | None:
         """Says where the rows of the next piece belong; copying them there is left to do."""
+        late = self._note(found)
+        counts = found.rows, found.nonzeros, found.nonzeros, found.rows, found.labels
+        places = self._arrays.add(counts, found.size)
+        return partial(self._copy, found, places, late)
+
+    def _note(self, found: _Found) -> bool:
+        """What the next piece says of the others; whether it counts columns from 1, and not 0."""
         self.alone = self.alone and not found.rows
         self.labelled = found.labelled
         self.several |= found.several
@@ -214,10 +239,8 @@ class _Reader(Parser[_Found]):
             self._columns += self._columns > 0
         elif late:
             found.move()
-        counts = found.rows, found.nonzeros, found.nonzeros, found.rows, found.labels
-        places = self._arrays.add(counts, found.size)
         self._columns = max(self._columns, found.columns)
-        return partial(self._copy, found, places, late)
+        return late
 
     def _copy(self, found: _Found, places: list[int], late: bool) -> None:
         given = found.scratch
@@ -234,7 +257,7 @@ class _Reader(Parser[_Found]):
     def as_rows(self, name: str) -> Rows:
         """All rows, in arrays of just the right length."""
         if self.alone:
-            raise DataError(f"{name}: there are no rows in it; expected lines like 1 3:0.5")
+            raise no_rows(name)
         if self.unlabelled and not self.several:
             raise self.unlabelled
         indptr, indices, values, label_ends, labels = self._arrays.cut()
@@ -247,6 +270,48 @@ class _Reader(Parser[_Found]):
             y = LabelSets(label_ends, numbers, names)
         arrays = indptr, indices, values, self._columns
         return Rows.from_arrays(*arrays, y, index_base=self.base, name=name)
+
+
+class Handing(_Reader):
+    """Hands rows on, piece by piece."""
+
+    def __init__(
+        self, name: str, index_base: str | int, labels: bool, use: Callable[[Rows], None]
+    ) -> None:
+        super().__init__([], index_base, labels)
+        self._name, self._use = name, use
+
+    def take(self, found: _Found) -> None:
+        """Makes rows of a piece, and hands them on."""
+        late = self._note(found)
+        if self.unlabelled and not self.several:
+            raise self.unlabelled
+        if found.rows:
+            self._use(self._rows_of(found, late))
+        self.pool.put(found.scratch)
+
+    def _rows_of(self, found: _Found, late: bool) -> Rows:
+        indptr, indices, values, label_ends, labels = found.scratch
+        y: Any = labels[: found.labels].copy()
+        if not self.labelled:
+            y = None
+        elif self.several:
+            names, numbers = np.unique(y, return_inverse=True)
+            y = LabelSets(label_ends[: found.rows + 1].copy(), numbers, names)
+        return Rows.from_arrays(
+            indptr[: found.rows + 1].copy(),
+            indices[: found.nonzeros] + np.uint32(late),
+            values[: found.nonzeros].copy(),
+            self._columns,
+            y,
+            index_base=self.base,
+            name=self._name,
+        )
+
+    def end(self) -> None:
+        """Refuses text without a row."""
+        if self.alone:
+            raise no_rows(self._name)
 
 
 _Token = tuple[bytes, int]

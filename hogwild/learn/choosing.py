@@ -6,6 +6,7 @@ import numpy as np
 
 from hogwild.data.labels import LabelSets
 from hogwild.data.rows import Rows, different
+from hogwild.errors import DataError
 from hogwild.learn.cholesky import MOST_COLUMNS, MOST_WORTH, are_few, operations, products_worth
 from hogwild.learn.duals import DUALS
 from hogwild.learn.losses import LOSSES
@@ -88,6 +89,22 @@ def by_data(config: "Config", rows: Rows, heads: "Heads", judged: bool) -> Choic
     if _is_for_all_at_once(config, rows, heads):
         return SGD, f"it learns {heads.count:,} {heads.kind} at once"
     return _instead_of_dual(config, rows) or (solver, why) if solver == DUAL else (solver, why)
+
+
+def by_blocks(choice: Choice, config: "Config", heads: "Heads", has_room: bool) -> Choice:
+    """The same for rows that stay on the disk; there may be room for dual variables."""
+    able = not heads.several
+    if choice[0] == SGD or (choice[0] == DUAL and able and (has_room or config.solver == DUAL)):
+        return choice
+    if config.solver != AUTO:
+        several = " for several classes" if choice[0] == DUAL else ""
+        raise DataError(
+            f"solver: the rows stay on the disk, and {choice[0]} needs them in memory{several}; "
+            "take sgd"
+        )
+    if config.choice[0] == DUAL and able:
+        return config.choice if has_room else (SGD, "dual variables would exceed the memory")
+    return SGD, "it can learn from rows that stay on the disk"
 
 
 def _is_for_all_at_once(config: "Config", rows: Rows, heads: "Heads") -> bool:

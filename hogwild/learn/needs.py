@@ -242,6 +242,24 @@ NEEDS = (
         _has_parameter("epsilon"),
         "the loss huber or epsilon_insensitive",
     ),
+    Need(
+        "memory",
+        _given("memory"),
+        lambda config: config.solver in (AUTO, "sgd", "dual"),
+        "the solver sgd or dual: others look at all rows at once",
+    ),
+    Need(
+        "memory",
+        _given("memory"),
+        lambda config: config.strategy != "strata",
+        "another strategy than strata, which divides the rows by their columns",
+    ),
+    Need(
+        "memory",
+        _given("memory"),
+        lambda config: config.early_stopping is None,
+        "rows to judge by in a file of their own: validate, not early_stopping",
+    ),
     Need("quantile", _given("quantile"), _has_parameter("quantile"), "the loss quantile"),
     Need(
         "class_weight",

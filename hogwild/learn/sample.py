@@ -51,7 +51,7 @@ class Sample:
         self._parameter, self._penalty = config.loss_value, Penalty.of(config.as_dict())
         most = max(16, int(NONZEROS / mean_length / heads.effort**0.5))
         picker = np.random.default_rng(config.seed)
-        chosen = picker.choice(size, min(size, most), replace=False)
+        chosen = rows.drawn(picker, min(size, most))
         indptr, indices, values = rows.gather(chosen.astype(np.uint64), threads)
         self.columns = rows.columns
         self._used = np.empty(0, np.uint32)  # where the sample is renumbered, its columns

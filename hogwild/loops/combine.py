@@ -218,6 +218,7 @@ class CombineWorker(RowWorker):
             place = begin
             while place < stop and self._goes_on(total):
                 end = min(stop, place + self._rows_between_looks)
+                task, end = self._windows.open(task, place, end)
                 total += self.kernel(self._problem.step)(
                     task,
                     view(Part, begin, place, end),

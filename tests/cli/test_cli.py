@@ -132,6 +132,7 @@ def test_every_option_of_python_is_one_of_the_command_line(folder: Path) -> None
         "tol": 1e-9,
         "target": 1e-9,
         "time_limit": 60.0,
+        "memory": None,
         "workers": 2,
         "strategy": "minibatch",
         "merge": "mean",
