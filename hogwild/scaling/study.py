@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from hogwild import machine
+from hogwild import machine, status
 from hogwild.config import Config
 from hogwild.coordinator import Quiet, Result
 from hogwild.data import rating_statistics, statistics
@@ -94,7 +94,8 @@ def study(data: Rows | Ratings, plan: Plan, tell: Tell) -> Study:
     runs: list[Run] = []
     for repeat in range(plan.repeats):
         tell(len(runs), total, "measuring the machine")
-        probes.append(probe(plan.workers))
+        with status.doing("measuring the machine"):  # shows it anew while it takes a second
+            probes.append(probe(plan.workers))
         shuffled = random.Random(f"{plan.options.get('seed', 0)} {repeat}")
         for configuration in shuffled.sample(configurations, len(configurations)):
             tell(len(runs), total, configuration.name)
