@@ -540,7 +540,7 @@ class Run:
         self._check_finite(row["tracked"])
         slow = self._gains_little(row["tracked"])
         due = self._is_due(row["epoch"])
-        # Losses met on the way are no proof of an epoch that went wrong, only a reason to look
+        # The online loss does not prove that an epoch went wrong: it is only a reason to evaluate
         doubtful = self.problem.went_wrong(row["tracked"], np.inf)
         if row["objective"] is None and (due or limit or slow or doubtful):
             found = self._evaluate()

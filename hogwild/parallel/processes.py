@@ -1,4 +1,4 @@
-"""Worker processes: forked once, kept, told what to do through a pipe each.
+"""Worker processes: forked once, kept, and commanded through a pipe each.
 
 They are forked after the kernels were compiled, so they have them, and the data, without a copy.
 A child does no more than wait for commands and run compiled code on arrays: it imports nothing,
