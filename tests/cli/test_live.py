@@ -286,8 +286,8 @@ def result(reason: str, objectives: list[float], gap: float | None = None, **opt
         ),
         (
             result("overfitting", [0.5, 0.4, 0.3]),
-            "stopped after 3 epochs in 3.000 s: the loss on held-out data falls no more; the model "
-            "is that of epoch 1",
+            "stopped after 3 epochs in 3.000 s: the loss on held-out data no longer falls; the "
+            "model is from epoch 1",
         ),
         (result("target", [0.5]), "stopped at the target after 1 epoch in 1.000 s"),
         (
