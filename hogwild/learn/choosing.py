@@ -112,7 +112,7 @@ def _instead_of_dual(config: "Config", rows: Rows) -> Choice | None:
     square, apart = sizes(rows)
     times = square / (float(config.l2 or 0.0) * size)
     if square > UNSCALED and times > HARD and is_smooth:
-        return NEWTON, "values are large, which it does not mind"
+        return NEWTON, "values are large, and it needs no scaled columns"
     if config.loss_name in KINKED and are_few(rows.columns, size, rows.nonzeros):
         is_easy = times <= HARD and config.loss_name == "hinge" and _is_rare(rows)
         return None if is_easy else (NEWTON, "columns are few")
@@ -120,7 +120,10 @@ def _instead_of_dual(config: "Config", rows: Rows) -> Choice | None:
         if times > HARD_WITH_FEW and rows.columns <= FEWEST_COLUMNS:
             return NEWTON, "columns are few, and the penalty is small beside the values"
         if times > HARD and (_is_worth_making(rows) or apart > APART):
-            return NEWTON, "values are large or of very different sizes, which it does not mind"
+            return (
+                NEWTON,
+                "values are large or of very different sizes, and it needs no scaled ones",
+            )
     return None
 
 

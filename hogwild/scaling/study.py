@@ -26,8 +26,8 @@ from hogwild.training import train
 NONZERO_BYTES = 8  # a column and a value
 RATING_BYTES = 12  # a user, an item and a value
 WEIGHT_BYTES = 4
-# What gaps are measured from: an optimum that is proved as nearly as this share of the target, in
-# so many seconds at most; else a run with so many times the epochs
+# Gaps are measured from an optimum that is proved to within this share of the target, if that takes
+# at most `PATIENCE` seconds; otherwise from a run with `LONGER` times the epochs
 NEARER, PATIENCE, LONGER = 0.01, 60.0, 3
 
 Tell = Callable[[int, int, str], object]  # takes runs done, runs in all, and what comes next
