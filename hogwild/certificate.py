@@ -272,7 +272,7 @@ class _Proving:
         return how + UNFINISHED.get(reason, "")
 
     def _look(self) -> tuple[float, State | None]:
-        """The objective, and where the solver begins: at the model, if that is of use."""
+        """The objective, and where the solver begins: at the model, if that is better than 0."""
         known = self._weights[:, : self._rows.columns]
         scores = self._scores(known)
         w, l2 = self._weights.ravel(), float(self._config.l2 or 0.0)

@@ -97,12 +97,12 @@ def _run(arguments: list[str]) -> int:
         complain(f"{problem.filename or 'output'}: {problem.strerror}")
         return 1
     except MemoryError:
-        complain("out of memory: use a machine with more, or less data")
+        complain("out of memory: use less data, or a machine with more memory")
         return 1
 
 
 def parser_of(arguments: list[str]) -> Parser:
-    """What parses these words: the options of other commands need not be known."""
+    """The parser of these words. Only the command that is named gets its options."""
     parser = Parser(
         prog="hogwild",
         description="Train sparse linear models and factorizations, fast, on one machine.",
@@ -125,7 +125,7 @@ def parser_of(arguments: list[str]) -> Parser:
 
 
 def _with_dashes(problems: str) -> str:
-    """Names options as they are typed."""
+    """Problems with the names of options as they are typed."""
     from hogwild.config import Config  # late: without an error, `hogwild --help` is there at once
 
     on = [known.name for known in dataclasses.fields(Config) if known.default is True]

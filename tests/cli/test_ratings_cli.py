@@ -324,7 +324,7 @@ def test_options_decide_against_the_name(run: Run) -> None:
 def test_where_ratings_are_a_guess_the_message_says_so(run: Run, words: str) -> None:
     for name in ("rows.dat", "rows.txt", "rows.csv"):
         Path(name).write_text("1 x:1\n")
-    hint = "it was taken for ratings; --rows takes it for rows"
+    hint = "it was read as ratings; --rows reads it as rows"
     assert hint in run(f"inspect {words}")[2]
     for sure in (f"{words} --ratings", f"{words} --rows", "rows.csv", "none.dat"):
         code, _, said = run(f"inspect {sure}")
