@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
         if arguments is not None:
             return _run(arguments)
         heed_endings()
-        code = _run(sys.argv[1:])
+        code = _run(sys.argv[1:], ours=True)
         ignore_endings()
         return code
     except KeyboardInterrupt as interrupt:
@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str], ours: bool = False) -> int:
     warnings.showwarning = _show_warning
     if sys.stdout is None:  # closed by whoever started us
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
@@ -78,6 +78,9 @@ def _run(arguments: list[str]) -> int:
                 place = arguments.index(parsed.parser.prog.split()[-1]) + 1
                 more = with_config(arguments[place:], parsed)
                 parsed = parser.parse_args([*arguments[:place], *more])
+            compiling = sys.modules.get("hogwild.kernels.compile")
+            if ours and compiling:
+                compiling.leave_out_blas()
             with status.doing(parsed.doing, forks=True) if parsed.doing else nullcontext():
                 code = int(parsed.run(parsed) or 0)
             sys.stdout.flush()
