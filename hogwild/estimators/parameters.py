@@ -99,7 +99,7 @@ def warn_of_limit(result: Result, name: str, tol: float | None, level: int) -> N
     """Says that a limit of epochs ended the training; with `tol` None, that was asked for."""
     if result.reason == "epochs" and tol:
         text = f"{name}: training stopped after {len(result.trace)} epochs, before it converged. "
-        text += f"Increase {name} or tol; tol=None always does {name} epochs"
+        text += f"Increase {name} or tol; tol=None always does all of them"
         warnings.warn(text, ConvergenceWarning, stacklevel=level)
 
 
