@@ -3,13 +3,14 @@
 0 done, 1 failed, 2 wrong usage, 130 after Ctrl-C, SIGTERM or SIGHUP.
 """
 
+import atexit
 import dataclasses
 import importlib
 import os
 import re
 import sys
 import warnings
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +53,23 @@ def main(arguments: list[str] | None = None) -> int:
         heed_endings()
         code = _run(sys.argv[1:], ours=True)
         ignore_endings()
+        _leave(code)
         return code
     except KeyboardInterrupt as interrupt:
         ignore_endings()
         complain("; ".join(["interrupted", *map(str, interrupt.args)]))
         return 130
+
+
+def _leave(code: int) -> None:
+    """Ends the program. Python's own way takes 0.2 s more, to free what the system frees anyway."""
+    if sys.gettrace() or sys.getprofile():  # which write what they saw at Python's end
+        return
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # closed, or nobody reads
+            stream.flush()
+    os._exit(code)
 
 
 def _run(arguments: list[str], ours: bool = False) -> int:

@@ -157,6 +157,11 @@ class Kernel:
             interrupt.check()
         return self._compiled
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether it was compiled or loaded."""
+        return self._compiled is not None
+
     def __call__(self, *arguments: Any) -> Any:
         return self.compiled(*arguments)
 
