@@ -380,8 +380,8 @@ class RowsFile:
             block = int(chosen[done])
             first, last = block * self.each + 1, min(self.rows, (block + 1) * self.each)
             raise self.damaged(
-                f"block {block + 1:,} of {self.blocks:,}, rows {first:,} to {last:,}, does not "
-                "have its checksum"
+                f"block {block + 1:,} of {self.blocks:,}, rows {first:,} to {last:,}, is not "
+                "as it was written"
             )
 
     def ask_for(self, blocks: npt.NDArray[np.int64]) -> None:
