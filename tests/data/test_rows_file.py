@@ -190,7 +190,7 @@ def test_what_a_kernel_must_not_see_is_refused_whatever_its_checksum(
         writer.finish(columns, {"labels": rows.y}, None)
     with pytest.raises(DataError, match=r"block \d of \d, rows \d+ to \d+, "):
         hogwild.load(path).indices  # noqa: B018
-    mapped = MappedRows.of(StoredRows(hogwild.load(path).file), forgets=False)
+    mapped = MappedRows.of(StoredRows(hogwild.load(path).file))
     with pytest.raises(DataError, match=r"block \d of \d"):
         mapped.gather(np.arange(100, dtype=np.uint64))
 
