@@ -281,14 +281,14 @@ class LinearModel:
                     "both must come from the same columns in the same order"
                 )
             return rows
-        X = in_reach(X)
-        check_same_base(X, self.index_base, "the training data")
-        if X.columns > columns:
-            unseen = int(np.count_nonzero(X.indices >= columns))
+        rows = in_reach(X)
+        check_same_base(rows, self.index_base, "the training data")
+        if rows.columns > columns:
+            unseen = int(np.count_nonzero(rows.indices >= columns))
             warnings.warn(
-                f"{X.name}: {unseen:,} values are in columns that the model never saw; "
+                f"{rows.name}: {unseen:,} values are in columns that the model never saw; "
                 "they are ignored",
                 HogwildWarning,
                 stacklevel=3,
             )
-        return X
+        return rows
