@@ -247,8 +247,8 @@ class Config:
     solver: str = option(
         AUTO,
         "sgd: stochastic gradient descent. Others need no learning rate, and prove how near the "
-        "optimum they are: dual (dual coordinate ascent), newton (Newton's method, for losses with "
-        "a second derivative), cg (conjugate gradients, for the squared loss), closed (the normal "
+        "optimum they are: dual (dual coordinate ascent), newton (Newton's method), "
+        "cg (conjugate gradients, for the squared loss), closed (the normal "
         "equations, for the squared loss and few columns), coordinate (coordinate descent on "
         "columns, with --l1; it copies the data), gd (batch gradient descent) and lbfgs (L-BFGS), "
         "both for teaching and comparison. auto: what suits the loss and the data, and sgd where "

@@ -84,12 +84,12 @@ os.register_at_fork(before=Helper.end_all, after_in_child=Helper.forget_all)
 
 
 def share_of(size: int, count: int, rank: int) -> tuple[int, int]:
-    """Where one of so many shares of a size begins and ends; they differ by at most one."""
+    """Where a share of `size` begins and ends; shares differ by at most one."""
     return size * rank // count, size * (rank + 1) // count
 
 
 def side_by_side(tasks: Iterable[Callable[[], T]], threads: int) -> list[T]:
-    """What the tasks return, in their order; so many threads do them, of which this is one."""
+    """What the tasks return, in their order. `threads` threads do them, with this one."""
     given = list(tasks)
     waiting = enumerate(given)
     lock = Lock()

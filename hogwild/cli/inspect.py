@@ -26,7 +26,7 @@ from hogwild.model_file import is_model
 QUANTILES = ("least", "5 %", "25 %", "median", "75 %", "95 %", "most")
 MOST_VALUES = 12  # different ratings that are shown one by one
 
-DOUBTFUL = ".dat"  # these hold ratings, mostly
+DOUBTFUL = ".dat"  # files of this name mostly hold ratings
 FEATURE = re.compile(rb"(?:[0-9]+|qid):[^:]*")
 BETWEEN = (b",", b";", b"::", b"\t")  # fields of ratings, beside blanks
 LOOKED_AT = 1 << 16  # bytes, in which the first line with anything in it must be
@@ -41,14 +41,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_data(
         parser,
         "a model, rows (svmlight text, .npz) or ratings (.csv, .tsv, .dat, .mtx, .npz); text also "
-        "as .gz, .bz2, .xz or .zst. Where the name does not tell which, what is in it does",
+        "as .gz, .bz2, .xz or .zst. If the name leaves the kind open, the content decides",
     )
     add = group(parser, "model").add_argument
     add("--top", type=int, metavar="N", help="of a linear model: the N largest weights, by class")
     add("--features", metavar="FILE", help="with --top: the name of a column a line, in order")
     kind = group(parser, "data").add_mutually_exclusive_group()
-    kind.add_argument("--rows", action="store_true", help="take the data for rows")
-    kind.add_argument("--ratings", action="store_true", help="take the data for ratings")
+    kind.add_argument("--rows", action="store_true", help="read the data as rows")
+    kind.add_argument("--ratings", action="store_true", help="read the data as ratings")
     add = group(parser, "output").add_argument
     add("--json", action="store_true", help="print one JSON object")
     add_index_base(parser)
@@ -62,22 +62,25 @@ def run(parsed: argparse.Namespace) -> int:
         return inspect_model(parsed, paths[0])
     given = [name for name in ("top", "features") if getattr(parsed, name) is not None]
     if given:
-        raise OptionError("\n".join(f"{name}: it is for models" for name in given))
+        raise OptionError("\n".join(f"{name}: only for models" for name in given))
     given = parsed.rows or parsed.ratings
     path = paths[0]
     are_ratings = parsed.ratings if given else named_as_ratings(paths) or _are_ratings(path)
     if are_ratings and parsed.index_base != "auto":
-        raise OptionError("index_base: it is for rows, and these are ratings (else say --rows)")
+        raise OptionError(
+            "index_base: only for rows, but the data was read as ratings (--rows reads it as rows)"
+        )
     if parsed.columns and not are_ratings:
-        raise OptionError("columns: they are of ratings, and these are rows (else say --ratings)")
+        raise OptionError(
+            "columns: only for ratings, but the data was read as rows (--ratings reads it "
+            "as ratings)"
+        )
     try:
         found, means, shown = (_ratings if are_ratings else _rows)(parsed)
     except DataError as problem:
         if given or not are_ratings or not path.is_file() or suffix_of(path) in FORMATS:
             raise
-        raise DataError(
-            f"{problem}\n(it was taken for ratings; --rows takes it for rows)"
-        ) from None
+        raise DataError(f"{problem}\n(it was read as ratings; --rows reads it as rows)") from None
     if parsed.json:
         show(json.dumps(dataclasses.asdict(found) | {"meaning": means}))
         return 0
@@ -88,7 +91,7 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _are_ratings(path: Path) -> bool:
-    """Whether a file whose name does not tell holds ratings: what is in it does."""
+    """Whether a file holds ratings, by its content if its name leaves that open."""
     suffix = suffix_of(path)
     if suffix == DOUBTFUL:
         return True
@@ -168,7 +171,7 @@ def _ratings(parsed: argparse.Namespace) -> Found:
 
 
 def _few(single: int, empty: int) -> str:
-    """Of users or items: how many have next to nothing to learn from."""
+    """How many users or items have one rating or none."""
     said = f", {single:,} of them with one rating only" if single else ""
     return said + (f", {empty:,} without any" if empty else "")
 

@@ -36,7 +36,7 @@ def add_options(parser: Parser) -> None:
     add_index_base(parser)
     add_columns(parser)
     add_duplicates(parser)
-    add_config(parser, without=DECIDED)
+    add_config(parser, without=DECIDED, searches=False)
 
 
 def add_study(parser: argparse.ArgumentParser) -> None:

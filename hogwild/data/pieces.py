@@ -51,6 +51,7 @@ import numpy.typing as npt
 from hogwild import status
 from hogwild.data.opening import Progress, Watched, exhaust, explained, is_packed, unpacked
 from hogwild.errors import DataError
+from hogwild.kernels.compile import Kernel, ready
 from hogwild.kernels.text import PADDING
 from hogwild.machine import usable_cores
 from hogwild.threads import side_by_side
@@ -59,6 +60,8 @@ HEAD = 1 << 16  # bytes of a file that are in its first piece, at the least
 PIECE = 1 << 20  # bytes of text parsed at a time; with what comes of them they fit into a cache
 BEHIND = 1 << 13  # bytes that are read beyond a piece at first, for the rest of its last line
 SMALL = 1 << 22  # bytes of text that one thread reads sooner than several
+SAMPLES, SAMPLE = 16, 1 << 16  # places in the files, and bytes there, to see how dense text is
+PAGE, TOUCHED = 1 << 12, 1 << 23  # bytes of the smallest pages, and of pages at a time
 UNPACKED = 4  # bytes of text in a byte of a packed file, about
 MAPPED = 1 << 26  # bytes; so much malloc always maps by itself, and can move without copying
 
@@ -207,6 +210,13 @@ class Growing:
         with self._filled:
             self._filled.wait_for(lambda: not self._to_fill)
 
+    def expect(self, counts: Sequence[int]) -> list[npt.NDArray[Any]]:
+        """Makes arrays of about the length that they will have; nothing must be in them yet."""
+        self._arrays = [
+            np.empty(count, array.dtype) for array, count in zip(self._arrays, counts, strict=True)
+        ]
+        return self._arrays
+
     def cut(self) -> list[npt.NDArray[Any]]:
         """The arrays, with just the right length."""
         for array, used in zip(self._arrays, self.used, strict=True):
@@ -246,6 +256,57 @@ def read_pieces(paths: Sequence[Path], parser: Parser[Any], threads: int | None 
         progress = Progress(now, sum(_size_of(path) for path in paths))
         count = threads_for(paths) if threads is None else threads
         _Reading(paths, parser, count, progress).run()
+
+
+def get_ready(
+    kernels: Sequence[Kernel],
+    arrays: Growing,
+    paths: Sequence[Path],
+    counts: Callable[[bytes], Sequence[int]],
+) -> None:
+    """Loads kernels. Meanwhile, another core asks the system for the memory of the arrays.
+
+    The first kernel of a process takes 0.2 s to load, and half a gigabyte of new pages about as
+    long. `counts` says how many numbers of each array come of some text; samples from all over the
+    files tell how many there will be.
+    """
+    sizes = [text_size(path) for path in paths]
+    if all(kernel.is_ready for kernel in kernels) or not all(sizes) or threads_for(paths) == 1:
+        ready(*kernels)
+        return
+    sample = _sample(paths, sizes)
+    share = 1.02 * sum(sizes) / max(1, len(sample))
+    made = arrays.expect([1 + int(share * count) for count in counts(sample)])
+    done = threading.Event()
+    toucher = threading.Thread(target=_touch, args=(made, done))
+    toucher.start()
+    try:
+        ready(*kernels)
+    finally:
+        done.set()
+        toucher.join()
+
+
+def _sample(paths: Sequence[Path], sizes: Sequence[int]) -> bytes:
+    """Text from all over the files."""
+    parts, begin, step = [], 0, max(1, sum(sizes) // SAMPLES)
+    for path, size in zip(paths, sizes, strict=True):
+        with explained(path), path.open("rb", buffering=0) as file:
+            for at in range(-begin % step, size, step):
+                file.seek(at)
+                parts.append(file.read(SAMPLE))
+        begin += size
+    return b"".join(parts)
+
+
+def _touch(arrays: Sequence[npt.NDArray[Any]], done: threading.Event) -> None:
+    """Writes to pages of the arrays until it is done."""
+    for array in arrays:
+        content = array.view(np.uint8)
+        for begin in range(0, len(content), TOUCHED):
+            if done.is_set():
+                return
+            content[begin : begin + TOUCHED : PAGE] = 0
 
 
 def threads_for(paths: Sequence[Path]) -> int:

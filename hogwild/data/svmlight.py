@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.data.labels import LabelSets, as_written
-from hogwild.data.pieces import PIECE, Growing, Parser, Piece, Pool, read_pieces
+from hogwild.data.pieces import PIECE, Growing, Parser, Piece, Pool, get_ready, read_pieces
 from hogwild.data.rows import Rows
 from hogwild.data.sets import name_of
 from hogwild.errors import DataError
@@ -42,6 +42,8 @@ def read(
 ) -> Rows:
     """Reads files as one. Without labels, `y` is None, and lines with anything in them are rows."""
     reader = _Reader(paths, index_base, labels)
+    get_ready([parse_lines], reader.arrays, paths, _counts)
+    reader.begin()
     read_pieces(paths, reader, threads)
     return reader.as_rows(name_of(paths))
 
@@ -68,6 +70,12 @@ def no_rows(name: str) -> DataError:
 KINDS = np.uint64, np.uint32, np.float32, np.uint64, np.float64
 FEWEST = 2, 4, 4, 2, 2
 Scratch = tuple[npt.NDArray[Any], ...]
+
+
+def _counts(text: bytes) -> tuple[int, ...]:
+    """How many numbers of each kind come of some text, about."""
+    rows, nonzeros = text.count(b"\n"), text.count(b":")
+    return rows, nonzeros, nonzeros, rows, rows
 
 
 def _scratch(size: int) -> Scratch:
@@ -210,12 +218,15 @@ class _Reader(Parser[_Found]):
         self.several = False  # labels in some row, as a comma or a leading blank says
         self.unlabelled: DataError | None = None  # an error, unless rows may have several labels
         self.pool = Pool(lambda: _scratch(2 * PIECE))
-        self._arrays = Growing(KINDS, paths)
-        self._arrays.add((1, 0, 0, 1, 0), 0)
-        with self._arrays.filling() as arrays:
-            arrays[0][0] = arrays[3][0] = 0
+        self.arrays = Growing(KINDS, paths)
         self._columns = 0
         self._moved = 0  # so many non-zeros were taken as if columns counted from 1
+
+    def begin(self) -> None:
+        """Puts the zeros in front of what says where rows and their labels end."""
+        self.arrays.add((1, 0, 0, 1, 0), 0)
+        with self.arrays.filling() as arrays:
+            arrays[0][0] = arrays[3][0] = 0
 
     def parse(self, piece: Piece) -> _Found:
         return _Found(piece, self)
@@ -224,7 +235,7 @@ class _Reader(Parser[_Found]):
         """Says where the rows of the next piece belong; copying them there is left to do."""
         late = self._note(found)
         counts = found.rows, found.nonzeros, found.nonzeros, found.rows, found.labels
-        places = self._arrays.add(counts, found.size)
+        places = self.arrays.add(counts, found.size)
         return partial(self._copy, found, places, late)
 
     def _note(self, found: _Found) -> bool:
@@ -235,7 +246,7 @@ class _Reader(Parser[_Found]):
         self.unlabelled = self.unlabelled or found.unlabelled
         late = found.base > self.base  # it was begun before anyone had seen a column 0
         if found.base < self.base:
-            self._moved, self.base = self._arrays.used[1], 0
+            self._moved, self.base = self.arrays.used[1], 0
             self._columns += self._columns > 0
         elif late:
             found.move()
@@ -246,7 +257,7 @@ class _Reader(Parser[_Found]):
         given = found.scratch
         row, nonzero, _, _, label = places
         rows, nonzeros, labels = found.rows, found.nonzeros, found.labels
-        with self._arrays.filling() as (indptr, indices, values, label_ends, y):
+        with self.arrays.filling() as (indptr, indices, values, label_ends, y):
             np.add(given[0][1 : rows + 1], nonzero, out=indptr[row : row + rows])
             np.add(given[1][:nonzeros], np.uint32(late), out=indices[nonzero : nonzero + nonzeros])
             values[nonzero : nonzero + nonzeros] = given[2][:nonzeros]
@@ -260,7 +271,7 @@ class _Reader(Parser[_Found]):
             raise no_rows(name)
         if self.unlabelled and not self.several:
             raise self.unlabelled
-        indptr, indices, values, label_ends, labels = self._arrays.cut()
+        indptr, indices, values, label_ends, labels = self.arrays.cut()
         indices[: self._moved] += np.uint32(1)
         y: Any = labels
         if not self.labelled or (len(labels) == 0 and not self.needs_labels):

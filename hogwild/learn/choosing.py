@@ -85,7 +85,7 @@ def by_data(config: "Config", rows: Rows, heads: "Heads", judged: bool) -> Choic
     if judged:
         return SGD, "rows to judge by end it early"
     if heads.several and heads.count * (len(rows) + 2 * rows.columns) > MOST_NUMBERS:
-        return SGD, "numbers for each class and row would take much memory"
+        return SGD, "a number for each class and row would take much memory"
     if _is_for_all_at_once(config, rows, heads):
         return SGD, f"it learns {heads.count:,} {heads.kind} at once"
     return _instead_of_dual(config, rows) or (solver, why) if solver == DUAL else (solver, why)
@@ -129,7 +129,7 @@ def _instead_of_dual(config: "Config", rows: Rows) -> Choice | None:
     square, apart = sizes(rows)
     times = square / (float(config.l2 or 0.0) * size)
     if square > UNSCALED and times > HARD and is_smooth:
-        return NEWTON, "values are large, which is nothing to it"
+        return NEWTON, "values are large, and it needs no scaled columns"
     if config.loss_name in KINKED and are_few(rows.columns, size, rows.nonzeros):
         is_easy = times <= HARD and config.loss_name == "hinge" and _is_rare(rows)
         return None if is_easy else (NEWTON, "columns are few")
@@ -137,7 +137,10 @@ def _instead_of_dual(config: "Config", rows: Rows) -> Choice | None:
         if times > HARD_WITH_FEW and rows.columns <= FEWEST_COLUMNS:
             return NEWTON, "columns are few, and the penalty is small beside the values"
         if times > HARD and (_is_worth_making(rows) or apart > APART):
-            return NEWTON, "values are large or of very different sizes, which is nothing to it"
+            return (
+                NEWTON,
+                "values are large or of very different sizes, and it needs no scaled ones",
+            )
     return None
 
 

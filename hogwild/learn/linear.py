@@ -84,8 +84,8 @@ BATCH = 256
 HELD_OUT = "held_out"  # the set that says when to stop
 MANY_WEIGHTS = 1 << 18  # a pass over them takes longer than telling the workers to make it
 AHEAD = 2, 20  # rows ahead that are fetched into the cache, at least and at most
-# Of each row as many cache lines are fetched as are enough for most rows, up to so many; how long
-# rows are is looked up at so many of them
+# Cache lines that are fetched of each row: enough for a share `MOST_ROWS` of the rows, and at most
+# `MOST_LINES`. The lengths of `LENGTHS` rows decide
 LENGTHS, MOST_ROWS, MOST_LINES = 1_000, 0.85, 16
 # How far ahead their weights are, where there are more than caches hold: those of the machine, or
 # of a core where others write to the same weights. Fewer are at hand without being asked for
@@ -628,7 +628,7 @@ class LinearProblem(RowProblem):
         return 1.0 / max(share.numbers[-1], 1.0 / self.units) if share.numbers else 1.0
 
     def ahead(self, share: Share, copies: int) -> tuple[float, float]:
-        """How much farther weights, and the intercept, go on one of so many copies."""
+        """How much farther weights, and the intercept, go on one of several copies."""
         return self._solver.ahead(share.eta0, copies)
 
     def _fetching(self, writers: int) -> Fetching:

@@ -57,7 +57,7 @@ class Objectives:
         self._steps = dict.fromkeys(("scale", "bias"), FIRST_STEP)
 
     def kernels(self, points: Sequence[int]) -> list[Kernel]:
-        """What a training calls, where so many weights are compared."""
+        """What a training calls; `points` are the numbers of weights that it compares at once."""
         loss, weighted = self._loss, self._weighted
         always = [*map(kernels.scorer, points), kernels.primal(loss, weighted)]
         always += [kernels.errors(self._kind, weighted), kernels.dual_value(loss, weighted)]

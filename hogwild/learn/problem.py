@@ -396,7 +396,7 @@ class RowProblem(Problem):
         return 1.0
 
     def ahead(self, share: Share, copies: int) -> tuple[float, float]:
-        """How much farther weights go on one of so many copies than they are merged.
+        """How much farther weights go on one of several copies than when they are merged.
 
         And how much farther the intercept.
         """

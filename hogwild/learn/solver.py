@@ -139,7 +139,7 @@ class Solver(ABC):
         """Prepares stored numbers, which are zero or from an earlier training."""
 
     def ahead(self, eta0: float, copies: int) -> tuple[float, float]:
-        """How much farther weights go on one of so many copies than they are merged.
+        """How much farther weights go on one of several copies than when they are merged.
 
         And how much farther the intercept.
         """

@@ -1,8 +1,9 @@
-"""`ordered` and `minibatch`: rounds over a fixed number of shards; the same outcome on any workers.
+"""`ordered` and `minibatch`: rounds over a fixed number of shards.
 
-In a round, some rows of every shard are learned from, each on the shard's own copy of the weights;
-then the changes of all shards are merged, in the order of the shards. Between the two, workers wait
-for each other. All happens at points that depend on the rows done alone.
+The result is the same with any number of workers. In a round, some rows of every shard are learned
+from, each on the shard's own copy of the weights. Then the changes of all shards are merged, in the
+order of the shards. Between the two, workers wait for each other. All happens at points that depend
+on the rows done alone.
 
 The most frequent columns are merged in every round, from lists of their changes; rarer columns are
 merged less often (see `kernels/exchange.py`). `width` is how many numbers are stored for a column.
@@ -51,9 +52,9 @@ from hogwild.threads import share_of
 
 SHARDS = 8
 SNAPSHOTS = 16  # of an epoch, at most: at each of them all columns are merged
-NEAR = 1.0  # how far a slope may be changed by what others do not see yet
-AFFORDED = 0.06  # of the time: what merging a tier may take; the copies are many, so often
-TOO_FAR = 1.5  # times as far: then the shards together would overshoot, and again on the way back
+NEAR = 1.0  # how much changes that others have not seen yet may move a slope
+AFFORDED = 0.06  # of the time: what merging a tier may take; there are many copies
+TOO_FAR = 1.5  # times `NEAR`: beyond it, the shards together overshoot, again and again
 NEAR_IF_EXACT, TOO_FAR_IF_EXACT = 0.3, 10.0  # the same for steps that need no rate, and a check
 START = 0  # the phase at whose end workers wait for each other
 # Places in the state: rows done per shard, rows of this round, the stage, barriers passed, the half

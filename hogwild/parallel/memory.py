@@ -103,7 +103,7 @@ def _claimed(size: int, make: Callable[[int], mmap.mmap], had: int = 0) -> mmap.
         return make(size)
     except (OSError, ValueError, OverflowError) as problem:
         raise HogwildError(
-            f"no shared memory to be had for {size:,} bytes of weights ({problem}): "
+            f"there is no shared memory for {size:,} bytes of weights ({problem}): "
             "free some memory, or train on fewer columns"
         ) from problem
 
