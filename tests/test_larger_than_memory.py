@@ -9,7 +9,7 @@ import pytest
 import hogwild
 from hogwild import DataError, HogwildError, OptionError
 from hogwild.config import Config
-from hogwild.data import rows_file
+from hogwild.data import mapped_rows, rows_file
 from hogwild.data.mapped_rows import MappedRows
 from hogwild.data.rows_file import StoredRows
 from hogwild.data.synthetic import rcv1
@@ -49,7 +49,7 @@ def file(rows: hogwild.Rows, tmp_path: Path) -> Path:
 def mapped(file: Path) -> MappedRows:
     rows = hogwild.load(file)
     assert isinstance(rows, StoredRows)
-    return MappedRows.of(rows, forgets=True)
+    return MappedRows.of(rows)
 
 
 def test_every_row_is_at_hand_once_an_epoch_with_its_own_values(
@@ -201,6 +201,23 @@ def test_a_solver_that_needs_memory_says_so_where_there_is_too_little(
         hogwild.train(file, solver="newton", task="logistic")
     with pytest.raises(DataError, match="a part of them is not to be had; give the other part"):
         hogwild.train(file, early_stopping=0.1)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_model_looks_at_rows_that_stay_in_their_file(
+    classes: int, rows: hogwild.Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = rows.labelled(np.arange(ROWS) % classes)
+    hogwild.save(given, tmp_path / "a.rows")
+    model = hogwild.train(given.take(np.arange(1000)), epochs=1).model
+    monkeypatch.setattr(mapped_rows, "available_memory", lambda: 1 << 20)
+    away = hogwild.load(tmp_path / "a.rows")
+    scores = model.decision_function(away)
+    assert scores.tobytes() == model.decision_function(given).tobytes()
+    found, here = model.evaluate(away), model.evaluate(given)
+    assert found["objective"] == pytest.approx(here["objective"], rel=1e-9)
+    assert found["error"] == here["error"]
+    assert not away.is_open
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.data.rows import CSR, Rows
+from hogwild.data.rows import CSR, CSRParts, Rows
 from hogwild.data.rows_file import Piece, StoredRows
 from hogwild.errors import DataError
 from hogwild.kernels.order import OPEN
 from hogwild.kernels.rows import gather_rows
+from hogwild.machine import available_memory
 
 AT_ONCE = int(OPEN)  # blocks that are open
 AHEAD = 2  # windows that are asked for before they are opened
-# Windows after which the pages of what was read, and of where rows began, are given back
+# Windows after which the pages that say where rows began are given back
 FORGET = 64
 TOGETHER = 16  # neighboring rows that are drawn together: they lie in the same block
 
@@ -28,13 +29,7 @@ Numbers = npt.NDArray[Any]
 
 
 class MappedRows(StoredRows):
-    """The rows of a file, of which memory holds some blocks at a time. There are no whole arrays.
-
-    Attributes:
-        forgets: whether pages are given back to the system behind the order.
-    """
-
-    forgets = False
+    """The rows of a file, some blocks of which are in memory at a time: there are no arrays."""
 
     def __getattr__(self, name: str) -> Any:
         if name in ("_indptr", "begins", "ends", "indices", "values"):
@@ -45,20 +40,17 @@ class MappedRows(StoredRows):
         return super().__getattr__(name)
 
     @classmethod
-    def of(cls, rows: StoredRows, forgets: bool) -> "MappedRows":
+    def of(cls, rows: StoredRows) -> "MappedRows":
         """The same rows; they stay where they are."""
         found = cls.__new__(cls)
         found.__dict__.update(rows.__dict__)
         for name in ("_indptr", "begins", "ends", "indices", "values"):
             found.__dict__.pop(name, None)
-        found.forgets = forgets
         return found
 
     def bare(self) -> "MappedRows":
         """The same without what lies in memory: labels and weights."""
-        found = MappedRows(self.file)
-        found.forgets = self.forgets
-        return found
+        return MappedRows(self.file)
 
     @property
     def window(self) -> int:
@@ -131,6 +123,19 @@ class MappedRows(StoredRows):
 
     def _ask_for(self, numbers: Numbers) -> None:
         self.file.ask_for(np.unique(numbers // self.file.each))
+
+    def at_hand(self) -> Iterator[tuple[slice, CSRParts]]:
+        """The rows a window at a time: which they are, and where each begins and ends in what."""
+        for first, last, piece in self.pieces(0, len(self)):
+            mine = slice(first, last)
+            yield mine, (piece.begins[mine], piece.ends[mine], piece.columns, piece.values)
+
+
+def in_reach(rows: Rows) -> Rows:
+    """The rows of a file, left there if they do not fit into memory; others as they are."""
+    if isinstance(rows, StoredRows) and not rows.is_open and rows.nbytes > available_memory():
+        return MappedRows.of(rows)
+    return rows
 
 
 class Reader:

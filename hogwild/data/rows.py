@@ -1,6 +1,6 @@
 """Labelled sparse rows: what linear models learn from."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any
@@ -29,6 +29,7 @@ LOOKED_AT = 4096  # values, to see of what size they are
 
 Labels = tuple[Any, ...]
 CSR = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDArray[np.float32]]
+CSRParts = tuple[npt.NDArray[np.uint64], *CSR]  # where rows begin, and where they end
 
 
 class Rows:
@@ -259,6 +260,10 @@ class Rows:
             rows = np.searchsorted(ends, places, side="right")
             places += self.ends[rows].astype(np.int64) - ends[rows]
         return self.values[places]
+
+    def at_hand(self) -> Iterator[tuple[slice, CSRParts]]:
+        """The rows, all at once or some at a time: which they are, and their arrays."""
+        yield slice(0, len(self)), (self.begins, self.ends, self.indices, self.values)
 
     def lengths(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """How many values the rows with these numbers have."""

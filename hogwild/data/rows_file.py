@@ -301,8 +301,7 @@ class RowsFile:
         if not self.each or self.blocks * LINE > size:
             raise self.damaged("there is no room for its rows")
         self._head = start
-        self._map = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
-        self.bytes = np.frombuffer(self._map, np.uint8)
+        self.bytes = np.frombuffer(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), np.uint8)
         text = self.bytes[place:].tobytes()
         if zlib.crc32(text) != check:
             raise self.damaged("the part behind the blocks does not have its checksum")
@@ -380,8 +379,8 @@ class RowsFile:
             block = int(chosen[done])
             first, last = block * self.each + 1, min(self.rows, (block + 1) * self.each)
             raise self.damaged(
-                f"block {block + 1:,} of {self.blocks:,}, rows {first:,} to {last:,}, does not "
-                "have its checksum"
+                f"block {block + 1:,} of {self.blocks:,}, rows {first:,} to {last:,}, is not "
+                "as it was written"
             )
 
     def ask_for(self, blocks: npt.NDArray[np.int64]) -> None:
@@ -407,10 +406,6 @@ class RowsFile:
         except OSError:  # it is not there, or this kind of file cannot tell
             return False
         return True
-
-    def forget(self) -> None:
-        """Gives the pages back that this process has of the file; the system may keep them."""
-        self._map.madvise(mmap.MADV_DONTNEED)
 
     def check_length(self) -> None:
         """Refuses a file that was made shorter since it was opened."""

@@ -141,7 +141,7 @@ class LinearProblem(RowProblem):
         if isinstance(rows, MappedRows):
             self.mapped = rows.bare()
             test, validate = (
-                MappedRows.of(some, rows.forgets) if isinstance(some, StoredRows) else some
+                MappedRows.of(some) if isinstance(some, StoredRows) else some
                 for some in (test, validate)
             )
         is_open = config.leaves_schedule

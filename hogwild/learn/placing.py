@@ -34,12 +34,12 @@ def placed(rows: Rows, config: Config) -> tuple[Rows, str]:
         return rows, ""
     needed = BASE + rows.nbytes + BESIDE * len(rows)
     if limit is not None:
-        return (rows if needed <= limit else MappedRows.of(rows, forgets=True)), ""
+        return (rows if needed <= limit else MappedRows.of(rows)), ""
     if rows.is_open or needed <= available_memory():
         return rows, ""
     gigabytes = f"{needed / 1e9:,.1f} GB, and {available_memory() / 1e9:,.1f} GB are available"
     note = f"{rows.name}: its rows stay on the disk. In memory they would take {gigabytes}"
-    return MappedRows.of(rows, forgets=False), note
+    return MappedRows.of(rows), note
 
 
 def needed(rows: MappedRows, heads: Heads, is_dual: bool, workers: int) -> int:

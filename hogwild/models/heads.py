@@ -53,10 +53,11 @@ class HeadsModel(LinearModel):
         given, heads = self._fitting(X), self._heads
         rows = given.narrowed(self.columns) if given.columns > self.columns else given
         out = np.empty((len(rows), heads.count), np.float32)
-        arrays = rows.begins, rows.ends, rows.indices, rows.values, out[:0].reshape(-1)
-        seen = view(RowView, *arrays), view(Span, 0, len(rows)), self._stored
-        write = heads_scores(register_of(heads.width))
-        write(*seen, heads.shape(False), heads.scratch(), out.reshape(-1))
+        write, no_targets = heads_scores(register_of(heads.width)), out[:0].reshape(-1)
+        for mine, arrays in rows.at_hand():
+            here = out[mine]
+            seen = view(RowView, *arrays, no_targets), view(Span, 0, len(here)), self._stored
+            write(*seen, heads.shape(False), heads.scratch(), here.reshape(-1))
         return out
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild import model_file
+from hogwild.data.mapped_rows import in_reach
 from hogwild.data.rows import Labels, Rows, check_same_base
 from hogwild.errors import DataError, HogwildError, HogwildWarning, OptionError
 from hogwild.kernels import evaluate as kernels
@@ -110,8 +111,8 @@ class LinearModel:
         """The score of each row: positive for the second label. X as for `hogwild.Rows`."""
         rows = self._fitting(X)
         out = np.empty(len(rows), np.float32)
-        arrays = rows.begins, rows.ends, rows.indices, rows.values
-        kernels.scores(*arrays, self.weights, np.float32(self.intercept), out)
+        for mine, arrays in rows.at_hand():
+            kernels.scores(*arrays, self.weights, np.float32(self.intercept), out[mine])
         return out
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -145,12 +146,15 @@ class LinearModel:
         """What `evaluate` says, where the losses of the rows are multiplied by these factors."""
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to evaluate on")
+        rows = in_reach(rows)
         scores = self.decision_function(rows)
         known = rows.narrowed(self.columns) if rows.columns > self.columns else rows
         data = Set.of(known, self.target, factors)
         heads, stored, span = self._heads, self._stored, view(Span, 0, len(data))
-        losses = heads.evaluate(data.view, data.weighted, span, stored, self.parameter)
-        mean = float(losses[0]) / data.weight
+        losses = 0.0
+        for some, part in data.pieces(span):
+            losses += heads.evaluate(some, data.weighted, part, stored, self.parameter)[0]
+        mean = losses / data.weight
         objective = self.penalty.value(stored[: -heads.width]) + mean
         counted = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
         scores = scores if self.target.heads > 1 else scores.astype(np.float64)
@@ -277,13 +281,14 @@ class LinearModel:
                     "both must come from the same columns in the same order"
                 )
             return rows
-        check_same_base(X, self.index_base, "the training data")
-        if X.columns > columns:
-            unseen = int(np.count_nonzero(X.indices >= columns))
+        rows = in_reach(X)
+        check_same_base(rows, self.index_base, "the training data")
+        if rows.columns > columns:
+            unseen = int(np.count_nonzero(rows.indices >= columns))
             warnings.warn(
-                f"{X.name}: {unseen:,} values are in columns that the model never saw; "
+                f"{rows.name}: {unseen:,} values are in columns that the model never saw; "
                 "they are ignored",
                 HogwildWarning,
                 stacklevel=3,
             )
-        return X
+        return rows

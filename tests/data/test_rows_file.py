@@ -15,7 +15,8 @@ from scipy import sparse
 import hogwild
 from hogwild import DataError
 from hogwild.data import pieces, rows_file
-from hogwild.data.rows_file import HEAD, RowsFile, StoredRows
+from hogwild.data.mapped_rows import MappedRows
+from hogwild.data.rows_file import HEAD, RowsFile, StoredRows, Writer
 
 SMALL = 1 << 11  # bytes of a block: many blocks, and damage in one of them
 
@@ -167,6 +168,31 @@ def test_nothing_is_read_beyond_the_arrays_of_a_forged_file(
     (tmp_path / "bad.rows").write_bytes(forged(good, change))
     with pytest.raises(DataError, match=r"bad\.rows"):
         used(tmp_path / "bad.rows")
+
+
+@pytest.mark.parametrize(
+    ("columns", "value"), [(299, 1.0), (1, 1.0), (0, 1.0), (300, np.nan), (300, -np.inf)]
+)
+def test_what_a_kernel_must_not_see_is_refused_whatever_its_checksum(
+    columns: int, value: float, tmp_path: Path, blocks: None
+) -> None:
+    """Columns beyond those of the file, and values that are no numbers."""
+    rows = made(rows=100)
+    values = rows.values.copy()
+    values[77] = value
+    indices = rows.indices.copy()
+    indices[5] = 299
+    rows.__dict__.update(values=values, indices=indices)
+    path = tmp_path / "bad.rows"
+    with path.open("wb") as file:
+        writer = Writer(file, 16)
+        writer.add(rows)
+        writer.finish(columns, {"labels": rows.y}, None)
+    with pytest.raises(DataError, match=r"block \d of \d, rows \d+ to \d+, "):
+        hogwild.load(path).indices  # noqa: B018
+    mapped = MappedRows.of(StoredRows(hogwild.load(path).file))
+    with pytest.raises(DataError, match=r"block \d of \d"):
+        mapped.gather(np.arange(100, dtype=np.uint64))
 
 
 def test_what_is_no_such_file_is_refused(tmp_path: Path) -> None:
