@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.data.pieces import start_of_text
+from hogwild.errors import DataError
 from hogwild.kernels.text import PADDING
 
 BLOCK = 1 << 19  # bytes; what is made of them stays in a core's cache
@@ -47,8 +48,8 @@ class Dealer:
 
     def __init__(self, file: Any, name: str) -> None:
         self._file, self.name = file, name
-        plain = isinstance(file, io.FileIO)
-        self.size = os.fstat(file.fileno()).st_size if plain else 0
+        self._known = os.fstat(file.fileno()) if isinstance(file, io.FileIO) else None
+        self.size = self._known.st_size if self._known else 0
         self._lock = Lock()
         self._kept: Bytes = np.empty(0, np.uint8)  # the beginning of the next block's first line
         self._number = 0
@@ -78,6 +79,16 @@ class Dealer:
             self._peeked = Block()
             self._fill(self._peeked)
         return self._peeked
+
+    def check(self) -> None:
+        """Refuses a file that is not any more what it was."""
+        if self._known is not None:
+            now, known = os.fstat(self._file.fileno()), self._known
+            if (now.st_size, now.st_mtime_ns) != (known.st_size, known.st_mtime_ns):
+                raise DataError(
+                    f"{self.name}: has changed while it was read; read it again when nothing "
+                    "writes to it"
+                )
 
     def stop(self) -> None:
         """Deals no more."""

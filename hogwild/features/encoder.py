@@ -114,7 +114,10 @@ class Features:
                 dealer = Dealer(file, str(path))
                 layout = (fitted or self)._layout(dealer, path, labels)
                 fitted = fitted or self._of(layout)
-                fitted._gather(layout, dealer, found, threads, not self.learned)
+                try:
+                    fitted._gather(layout, dealer, found, threads, not self.learned)
+                finally:
+                    dealer.check()  # what is wrong with a file that changes is nobody's mistake
             notes = notes or layout.notes
         assert fitted is not None
         rows = fitted._rows(found, name, threads, not self.learned)

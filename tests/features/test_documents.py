@@ -181,6 +181,22 @@ def test_several_files_are_one_data_set(tmp_path):
         hogwild.load(tmp_path / "*.txt", **how)
 
 
+@pytest.mark.parametrize("change", ["grows", "shrinks"])
+def test_a_file_that_changes_is_refused(tmp_path, monkeypatch, change):
+    file = tmp_path / "text.txt"
+    file.write_text("1\tsome words\n" * 100_000)
+    parse = hashing.Hasher.hash
+
+    def changing(*given):
+        with file.open("r+b") as other:
+            other.truncate(2_000_000 if change == "grows" else 100)
+        return parse(*given)
+
+    monkeypatch.setattr(hashing.Hasher, "hash", changing)
+    with pytest.raises(DataError, match="has changed while it was read"):
+        hogwild.load(file, format="text")
+
+
 def test_several_labels(tmp_path):
     file = tmp_path / "text.txt"
     file.write_text("__label__a __label__b both\n__label__b one\nnone of them\n")
