@@ -353,6 +353,8 @@ def _loaded_rows(data: Any, sources: Sources) -> Rows:
         if sources.keep is not None:
             data = [sources.keep(file, index_base=base) for file in files_of(data)]
         return load(data, index_base=base, features=sources.features)
+    if sources.features is not None and not isinstance(data, Rows | Ratings):
+        return sources.features.rows(data)
     return _checked(data, Rows)
 
 

@@ -108,20 +108,19 @@ class Dealer:
         while len(block.text) < used + BLOCK // 2 + PADDING:
             block.grow()
         block.text[:used] = self._kept
-        size = 0
+        size, looked_at = 0, used
         while not size:
             if used == len(block.text) - PADDING:
                 block.grow()
-            got = self._file.readinto(block.text.data[used:-PADDING])
-            if not got:
-                self._ended = True
+            used = self._read(block.text, used)
+            if self._ended:
                 if not used:
                     return False
-                block.text[used] = ord("\n")  # there is room: nothing was read into it
+                block.text[used] = ord("\n")  # a byte that nothing was read into
                 size = used = used + (block.text[used - 1] != ord("\n"))
-                break
-            size = self.cut(block.text, used, used + got)
-            used += got
+            else:
+                size = self.cut(block.text, looked_at, used)
+                looked_at = used
         self._kept = block.text[size:used].copy()
         block.text[size : size + PADDING] = 0
         block.number, block.begin, block.size = self._number, 0, size
@@ -129,3 +128,12 @@ class Dealer:
             block.begin = start_of_text(bytearray(block.text[:16]), f"{self.name}: is not text")
         self._number += 1
         return True
+
+    def _read(self, text: Bytes, used: int) -> int:
+        """Reads until the text is full; where it ends."""
+        room = len(text) - PADDING
+        while used < room and not self._ended:
+            got = self._file.readinto(text.data[used:room])
+            self._ended = not got
+            used += got
+        return used

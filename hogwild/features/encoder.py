@@ -4,6 +4,7 @@ import dataclasses
 import io
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, closing
 from copy import copy
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from hogwild.errors import DataError, HogwildWarning
 from hogwild.features import documents, tables
 from hogwild.features.blocks import Dealer
 from hogwild.features.characters import tables_of
+from hogwild.features.frames import of_frame, of_parquet
 from hogwild.features.hashing import Collector, Hasher, Made, in_blocks
 from hogwild.features.layout import Layout
 from hogwild.features.murmur import hashes_of
@@ -90,18 +92,27 @@ class Features:
         return 2 * len(self.numbers) + (1 << self.settings.bits)
 
     def rows(self, data: Any, y: Any = None) -> Rows:
-        """Rows of documents: a list of text."""
-        if isinstance(data, str) or not all(isinstance(one, str) for one in data):
-            raise DataError("the documents must be a list of text")
-        # A line's end separates words as a blank does
-        lines = "".join(document.replace("\n", " ") + "\n" for document in data)
-        file = io.BytesIO(lines.encode("utf-8", "surrogatepass"))
-        settings = dataclasses.replace(self.settings, label_style="none")
-        dealer = Dealer(file, "the documents")
-        layout = documents.layout(settings, dealer, "the documents", False, ())
-        fitted, found = self if self.learned else self._of(layout), Collector()
-        fitted._gather(layout, dealer, found, usable_cores(), not self.learned)
-        rows = fitted._rows(found, "the documents", usable_cores(), not self.learned)
+        """Rows of data in memory.
+
+        Args:
+            data: a list of documents; or a table: a data frame of pandas or polars, or of Arrow
+                (which needs the extra `arrow`).
+            y: the labels. Without them, those of a table are in the column `label`, if it is there.
+        """
+        threads, found, name, settings = usable_cores(), Collector(), "the data", self.settings
+        if isinstance(data, list | tuple):
+            dealer = Dealer(_lines(data), name)
+            settings = dataclasses.replace(settings, label_style="none")
+            layout = documents.layout(settings, dealer, name, False, ())
+        else:
+            frame = of_frame(data, name)
+            dealer = Dealer(frame, name)
+            labels = y is None and (not self.learned or str(settings.label) in frame.names)
+            layout = tables.layout(settings, self.table, dealer, ".csv", name, labels, frame.words)
+        fitted = self if self.learned else self._of(layout)
+        fitted._gather(layout, dealer, found, threads, not self.learned)
+        rows = fitted._rows(found, name, threads, not self.learned)
+        rows.notes = layout.notes
         return rows if y is None else rows.labelled(y)
 
     def read(self, paths: Sequence[Path], labels: bool = True, threads: int | None = None) -> Rows:
@@ -110,9 +121,10 @@ class Features:
         fitted, found, name = self if self.learned else None, Collector(), name_of(paths)
         notes: tuple[str, ...] = ()
         for path in paths:
-            with opened(path) as file:
+            with self._opened(path) as file:
                 dealer = Dealer(file, str(path))
-                layout = (fitted or self)._layout(dealer, path, labels)
+                words: frozenset[str] = getattr(file, "words", frozenset())
+                layout = (fitted or self)._layout(dealer, path, labels, words)
                 fitted = fitted or self._of(layout)
                 try:
                     fitted._gather(layout, dealer, found, threads, not self.learned)
@@ -126,14 +138,23 @@ class Features:
             rows.y = None
         return rows
 
-    def _layout(self, dealer: Dealer, path: Path, labels: bool) -> Layout:
+    def _opened(self, path: Path) -> AbstractContextManager[Any]:
+        """The text of a file."""
+        if self._format(path) == "parquet":
+            return closing(of_parquet(path))
+        return opened(path)
+
+    def _format(self, path: Path) -> str:
+        return self.settings.format or SUFFIXES.get(suffix_of(path), "text")
+
+    def _layout(self, dealer: Dealer, path: Path, labels: bool, words: frozenset[str]) -> Layout:
         """The layout of a file, by its settings and its suffix."""
         name, suffix, settings = str(path), suffix_of(path), self.settings
-        format_ = settings.format or SUFFIXES.get(suffix, "text")
+        format_ = self._format(path)
         if format_ == "text":
             return documents.layout(settings, dealer, name, labels, self.labels)
         settings = dataclasses.replace(settings, format=format_)
-        return tables.layout(settings, self.table, dealer, suffix, name, labels)
+        return tables.layout(settings, self.table, dealer, suffix, name, labels, words)
 
     def knowing(self, labels: tuple[Any, ...]) -> "Features":
         """The same for data whose labels are known, to tell them from documents without any."""
@@ -283,6 +304,14 @@ class Features:
             texts = [blob[begin:end].decode() for begin, end in zip([0, *ends], ends, strict=False)]
             found.names = Names(arrays["features_columns"], arrays["features_signs"], texts)
         return found
+
+
+def _lines(documents: Sequence[str]) -> io.BytesIO:
+    """Documents, a line each: a line's end within one separates words as a blank does."""
+    if not all(isinstance(document, str) for document in documents):
+        raise DataError("the documents must be a list of text")
+    lines = "".join(document.replace("\n", " ") + "\n" for document in documents)
+    return io.BytesIO(lines.encode("utf-8", "surrogatepass"))
 
 
 def _spread(made: Made, numbers: int, threads: int) -> tuple[Doubles, Doubles]:

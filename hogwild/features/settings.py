@@ -8,12 +8,12 @@ from typing import Any
 
 from hogwild.errors import OptionError
 
-FORMATS = "text", "csv", "tsv"
+FORMATS = "text", "csv", "tsv", "parquet"
 COUNTING = "count", "log", "binary"
 NORMS = "l2", "none"
 LABELS = "tab", "word", "fasttext", "none"
 LISTS = "numeric", "categorical", "text", "ignore", "interact"
-SUFFIXES = {".csv": "csv", ".tsv": "tsv"}
+SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
 MOST_BITS = 30
 MOST_WORDS = 8
 MOST_CHARACTERS = 16
@@ -32,7 +32,8 @@ class Settings:
     """How text and tables become features.
 
     Attributes:
-        format: text (a document a line), csv or tsv; by default what the file's name says.
+        format: text (a document a line), csv, tsv or parquet; by default what the file's name
+            says.
         label: the column of the label, by name or by place from 1 on.
         label_style: where a line of text has its label: "tab" (before the first tab), "word" (the
             first word), "fasttext" (words that begin with `__label__`) or "none". By default the

@@ -31,14 +31,25 @@ Columns = tuple[tuple[str, str], ...]
 
 
 def layout(
-    settings: Settings, known: Columns, dealer: Dealer, suffix: str, name: str, labels: bool
+    settings: Settings,
+    known: Columns,
+    dealer: Dealer,
+    suffix: str,
+    name: str,
+    labels: bool,
+    words: frozenset[str] = frozenset(),
 ) -> Layout:
-    """The layout of a table; `known` are the columns of the training data, if there was one."""
+    """The layout of a table.
+
+    Args:
+        known: the columns of the training data, if there was one.
+        words: columns that are not numbers, whatever they look like.
+    """
     separator = _separator(dealer, settings, suffix)
     dealer.cut_by(_cutter(separator))
     names, sample, header = _beginning(dealer, settings, separator, name)
     dealer.skip(header)
-    columns = known or _columns(settings, names, sample, name)
+    columns = known or _columns(settings, names, sample, name, labels, words)
     place_of = {column: place for place, column in enumerate(names)}
     groups: list[Group] = []
     group_of = np.full(len(names), NO_GROUP, np.uint32)
@@ -142,10 +153,15 @@ def _beginning(
 
 
 def _columns(
-    settings: Settings, names: Sequence[str], sample: list[list[str]], name: str
+    settings: Settings,
+    names: Sequence[str],
+    sample: list[list[str]],
+    name: str,
+    labels: bool,
+    words: frozenset[str],
 ) -> Columns:
     """What each column is: as is said, or as it looks in some rows."""
-    if settings.label is None:
+    if settings.label is None and labels:
         raise OptionError(
             f"label: which column of {name} has the label? Its columns are {_listed(names)}"
         )
@@ -153,7 +169,7 @@ def _columns(
     problems = []
     for kind in ("label", *KINDS, "ignore"):
         given = getattr(settings, kind)
-        for one in [given] if kind == "label" else given:
+        for one in given if kind != "label" else [given] if labels else []:
             column = _found(str(one), names)
             if column is None:
                 near = difflib.get_close_matches(str(one), names, n=1)
@@ -166,15 +182,19 @@ def _columns(
     if problems:
         raise OptionError("\n".join(problems))
     return tuple(
-        (column, said.get(column) or guess([row[place] for row in sample if place < len(row)]))
+        (
+            column,
+            said.get(column)
+            or guess([row[place] for row in sample if place < len(row)], column in words),
+        )
         for place, column in enumerate(names)
     )
 
 
-def guess(fields: list[str]) -> str:
-    """What a column looks like: numeric, text or categorical."""
+def guess(fields: list[str], are_words: bool = False) -> str:
+    """What a column looks like: numeric (unless it is known to be text), text or categorical."""
     there = [field for field in fields if field.lower() not in MISSING]
-    if there and all(map(_is_number, there)):
+    if there and not are_words and all(map(_is_number, there)):
         return "numeric"
     words = sum(len(field.split()) for field in there)
     return "text" if there and words >= WORDY * len(there) else "categorical"
