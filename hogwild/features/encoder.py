@@ -17,7 +17,7 @@ from hogwild.data.opening import opened, suffix_of
 from hogwild.data.rows import Rows
 from hogwild.data.sets import name_of
 from hogwild.errors import DataError, HogwildWarning
-from hogwild.features import documents, tables
+from hogwild.features import documents, namespaces, tables
 from hogwild.features.blocks import Dealer
 from hogwild.features.characters import tables_of
 from hogwild.features.frames import of_frame, of_parquet
@@ -153,6 +153,8 @@ class Features:
         format_ = self._format(path)
         if format_ == "text":
             return documents.layout(settings, dealer, name, labels, self.labels)
+        if format_ == "vw":
+            return namespaces.layout(settings)
         settings = dataclasses.replace(settings, format=format_)
         return tables.layout(settings, self.table, dealer, suffix, name, labels, words)
 

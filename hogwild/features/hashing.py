@@ -81,7 +81,24 @@ class Hasher:
     def __init__(
         self, groups: Sequence[Group], pairs: Sequence[tuple[int, int]], plan: Plan, tables: Tables
     ) -> None:
-        self.plan, self.tables, self.named = plan, tables, groups
+        self.plan, self.tables = plan, tables
+        self._know(groups, pairs)
+        self._known = np.zeros(int(plan.mask) + 1 + int(plan.reserved) if plan.naming else 0, "u1")
+        self._names = self._room_for_names(NAMES if plan.naming else 0, NAME_BYTES)
+        self._scratch = self._room(KEYS)
+        self._words = np.empty(0, np.uint8)
+        self._out = ENTRIES
+        kinds = ["u8", "u4", "f4", "u1", "u8", "f8", "u8", "f4"]
+        self._found = {
+            name: np.empty(0, kind) for name, kind in zip(Found._fields, kinds, strict=True)
+        }
+        self.fields: Fields = view(Fields, *(np.empty(0, kind) for kind in FIELD_KINDS))
+        self.needs(FIELDS)
+
+    def _know(self, groups: Sequence[Group], pairs: Sequence[tuple[int, int]]) -> None:
+        """Takes the groups that there are, and those that interact."""
+        self.named = list(groups)
+        self._interacting = len(pairs) > 0
         interacting = {group for pair in pairs for group in pair}
         self.groups = view(
             Groups,
@@ -96,24 +113,17 @@ class Hasher:
         encoded = [prefix.encode() for prefix in prefixes]
         self._prefixes = np.frombuffer(b"".join(encoded), np.uint8)
         self._prefix_ends = np.cumsum([len(one) for one in encoded], dtype=np.uint64)
-        self._known = np.zeros(int(plan.mask) + 1 + int(plan.reserved) if plan.naming else 0, "u1")
-        self._names = self._room_for_names(NAMES if plan.naming else 0, NAME_BYTES)
-        self._interacting = len(pairs) > 0
-        self._scratch = self._room(KEYS)
-        self._words = np.empty(0, np.uint8)
-        self._out = ENTRIES
-        kinds = ["u8", "u4", "f4", "u1", "u8", "f8", "u8", "f4"]
-        self._found = {
-            name: np.empty(0, kind) for name, kind in zip(Found._fields, kinds, strict=True)
-        }
-        self.fields: Fields = view(Fields, *(np.empty(0, kind) for kind in FIELD_KINDS))
-        self.needs(FIELDS)
+
+    def knows(self, groups: Sequence[Group], pairs: Sequence[tuple[int, int]]) -> None:
+        """There are more groups than were known."""
+        self._know(groups, pairs)
+        self._names = view(Names, self._prefixes, self._prefix_ends, *self._names[2:])
+        self._scratch = self._room(self._keys)
 
     def needs(self, fields: int) -> None:
         """Makes room for so many fields, at the least."""
-        if not hasattr(self, "fields") or len(self.fields.begins) < fields:
-            kinds = ["u8", "u8", "u4", "f4", "u8"]
-            self.fields = view(Fields, *(np.empty(fields, kind) for kind in kinds))
+        if len(self.fields.begins) < fields:
+            self.fields = view(Fields, *(np.empty(fields, kind) for kind in FIELD_KINDS))
 
     def _room(self, keys: int) -> Any:
         pairs = keys if self._interacting else 0

@@ -8,12 +8,12 @@ from typing import Any
 
 from hogwild.errors import OptionError
 
-FORMATS = "text", "csv", "tsv", "parquet"
+FORMATS = "text", "csv", "tsv", "parquet", "vw"
 COUNTING = "count", "log", "binary"
 NORMS = "l2", "none"
 LABELS = "tab", "word", "fasttext", "none"
 LISTS = "numeric", "categorical", "text", "ignore", "interact"
-SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
+SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".vw": "vw"}
 MOST_BITS = 30
 MOST_WORDS = 8
 MOST_CHARACTERS = 16
@@ -32,7 +32,7 @@ class Settings:
     """How text and tables become features.
 
     Attributes:
-        format: text (a document a line), csv, tsv or parquet; by default what the file's name
+        format: text (a document a line), csv, tsv, parquet or vw; by default what the file's name
             says.
         label: the column of the label, by name or by place from 1 on.
         label_style: where a line of text has its label: "tab" (before the first tab), "word" (the

@@ -1,4 +1,5 @@
-"""Where the fields of rows stand in text: documents with labels, and tables.
+"""Where the fields of rows stand in text: documents with labels, tables, and the
+lines of Vowpal Wabbit.
 
 As in `text.py`: text ends with a newline and has `PADDING` behind it. What the fields become is
 said in `hashing.py`.
@@ -9,9 +10,11 @@ from numba.types import UniTuple, uint8, uint32, uint64
 
 from hogwild.kernels.compile import always_inline, kernel
 from hogwild.kernels.delimited import NEWLINES, ONES, QUOTE, QUOTES, next_of
-from hogwild.kernels.hashing import Fields
+from hogwild.kernels.hashing import Fields, murmur
 from hogwild.kernels.primitives import U, readonly, writable
 from hogwild.kernels.text import (
+    COLON,
+    FLOAT32_LIMIT,
     NEWLINE,
     RETURN,
     SPACE,
@@ -19,6 +22,7 @@ from hogwild.kernels.text import (
     TEXT,
     address_of,
     byte_at,
+    number,
     put_byte,
     word_at,
 )
@@ -29,9 +33,12 @@ UNLABELLED, TABBED, FIRST_WORD, PREFIXED = range(4)
 PREFIX = b"__label__"
 PREFIX_WORD = int.from_bytes(PREFIX[:8], "little")
 LABEL_GROUP, TEXT_GROUP = 0, 1  # of documents
+WEIGHT_GROUP = 1  # of lines of Vowpal Wabbit; behind it come its namespaces
+BAR, APOSTROPHE = b"|'"
 NO_GROUP = np.uint32(2**32 - 1)
 # Why finding fields ended, and where the state says that
 NOTHING, NO_LABEL, NO_ROOM, BAD_QUOTE, BAD_COUNT = range(5)
+NEW_GROUP, BAD_HEAD, NO_BAR, BAD_VALUE = range(5, 9)
 WRONG, WRONG_AT = range(2)
 STATE = 2
 
@@ -262,3 +269,138 @@ def last_record(text, end, separator):
             at = closed + U(1)
     put_byte(stop, kept)
     return last - start
+
+
+@always_inline
+def group_of(h, known, last):
+    """The place of a namespace's hash among those that are known, or how many there are.
+
+    Lines have their namespaces in the same order, mostly: the one after the last is tried first.
+    """
+    size = U(known.size)
+    following = last + U(1) if last + U(1) < size else U(0)
+    if size > U(0) and known[following] == h:
+        return following
+    place = U(0)
+    while place < size and known[place] != h:
+        place += U(1)
+    return place
+
+
+@always_inline
+def number_until(at, end, stops):
+    """A number, and where it ends; 0 unless that is the end, a blank or one more byte."""
+    value, behind = number(at)
+    good = behind <= end and behind > at and abs(value) < FLOAT32_LIMIT
+    if not good or (behind < end and byte_at(behind) > SPACE and byte_at(behind) != stops):
+        behind = U(0)
+    return value, behind
+
+
+@always_inline
+def split_head(line, end, start, fields, field, state):
+    """Finds label and importance before the first bar; the next field, and where the bar is."""
+    bar = line
+    while bar < end and byte_at(bar) != BAR:
+        bar += U(1)
+    at = skip_blanks(line, bar)
+    group = U(LABEL_GROUP)
+    while at < bar and byte_at(at) != APOSTROPHE:
+        behind = word_end(at, bar)
+        if behind == bar:  # a tag, which nothing separates from the bar
+            break
+        if group > U(WEIGHT_GROUP):
+            state[WRONG], state[WRONG_AT] = U(BAD_HEAD), at - start
+            break
+        put_field(fields, field, at - start, behind - start, group)
+        field += U(1)
+        group += U(1)
+        at = skip_blanks(behind, bar)
+    if bar == end:
+        state[WRONG], state[WRONG_AT] = U(NO_BAR), line - start
+    return field, bar
+
+
+@always_inline
+def split_features(at, end, start, group, weight, fields, field, state):
+    """Finds the features of a namespace, which the end of the line or a bar ends."""
+    while True:
+        while at < end and byte_at(at) <= SPACE:
+            at += U(1)
+        if at >= end or byte_at(at) == BAR:
+            break
+        name = at
+        colon = U(0)
+        while at < end and byte_at(at) > SPACE and byte_at(at) != BAR:
+            if byte_at(at) == COLON:
+                colon = at
+            at += U(1)
+        value, last = 1.0, at
+        if colon != U(0):
+            value, behind = number_until(colon + U(1), at, SPACE)
+            last = colon
+            if behind != at:
+                state[WRONG], state[WRONG_AT] = U(BAD_VALUE), name - start
+        if field >= U(fields.begins.size):
+            state[WRONG] = U(NO_ROOM)
+        if state[WRONG] != U(NOTHING):
+            break
+        if value != 0.0:
+            put_field(fields, field, name - start, last - start, group)
+            fields.values[field] = np.float32(value * weight)
+            field += U(1)
+    return field, at
+
+
+@kernel(
+    UniTuple(uint64, 2)(TEXT, uint64, uint64, readonly(uint32), type_of(Fields), writable(uint64)),
+    fast=False,
+)
+def split_namespaces(text, begin, end, known, fields, state):
+    """Finds the fields of lines as Vowpal Wabbit has them, until there is no room for them.
+
+    `known` are the hashes of the namespaces that have a group; it stops before a line with another
+    one. Returns where it stopped, and how many rows there are. The state says why, and where that
+    is.
+    """
+    start = address_of(text)
+    line = start + begin
+    rows = found = U(0)
+    last = U(0)
+    state[WRONG] = U(NOTHING)
+    while line < start + end:
+        stop = next_of(line, NEWLINES, NEWLINES, NEWLINES)
+        behind = stop - U(1) if stop > line and byte_at(stop - U(1)) == RETURN else stop
+        if skip_blanks(line, behind) == behind:
+            line = stop + U(1)
+            continue
+        if rows >= U(fields.row_ends.size) or found + U(2) > U(fields.begins.size):
+            state[WRONG] = U(NO_ROOM)
+            break
+        field, at = split_head(line, behind, start, fields, found, state)
+        while at < behind and state[WRONG] == U(NOTHING):
+            name = at + U(1)
+            at = name
+            while at < behind and byte_at(at) > SPACE and byte_at(at) != COLON:
+                at += U(1)
+            place = group_of(murmur(name, at, np.uint32(0)), known, last)
+            if place == U(known.size):
+                state[WRONG], state[WRONG_AT] = U(NEW_GROUP), name - start
+                break
+            last = place
+            weight = 1.0
+            if byte_at(at) == COLON and at < behind:
+                weight, after = number_until(at + U(1), behind, SPACE)
+                if after == U(0):
+                    state[WRONG], state[WRONG_AT] = U(BAD_VALUE), name - start
+                    break
+                at = after
+            group = U(WEIGHT_GROUP) + U(1) + place
+            field, at = split_features(at, behind, start, group, weight, fields, field, state)
+        if state[WRONG] != U(NOTHING):
+            break
+        found = field
+        fields.row_ends[rows] = found
+        rows += U(1)
+        line = stop + U(1)
+    return line - start, rows
