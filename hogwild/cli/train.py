@@ -37,9 +37,9 @@ def add_options(parser: Parser) -> None:
     add_data(
         parser,
         "rows: .rows, svmlight text or .npz, or - for a stream of svmlight text from standard "
-        "input, which is learned from in one pass; text or tables, with options for features; or ratings, "
-        "for the task mf: .csv, .tsv, .mtx, .dat (a::b::c) or .npz; text also as .gz, .bz2, .xz or "
-        ".zst",
+        "input, which is learned from in one pass; text or tables, with options for features; or "
+        "ratings, for the task mf: .csv, .tsv, .mtx, .dat (a::b::c) or .npz; text also as .gz, "
+        ".bz2, .xz or .zst",
         optional=True,
     )
     add = group(parser, "data").add_argument
