@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from hogwild.data.labels import as_written
-from hogwild.errors import DataError, OptionError
+from hogwild.errors import DataError
 from hogwild.features.blocks import Block, Dealer
 from hogwild.features.hashing import Group, Hasher, Part, ProblemError
 from hogwild.features.layout import Layout
-from hogwild.features.settings import Settings
+from hogwild.features.settings import LISTS, Settings
 from hogwild.kernels import fields as kernels
 from hogwild.kernels.fields import PREFIX, split_documents
 from hogwild.kernels.hashing import LABEL, WORDS
@@ -54,8 +54,7 @@ def layout(
     settings: Settings, dealer: Dealer, name: str, labels: bool, known: tuple[Any, ...]
 ) -> Layout:
     """The layout of documents; `known` are the labels of a model, to tell them from documents."""
-    if settings.interact:
-        raise OptionError("interact: it needs columns, and text has none")
+    settings.refuse((*LISTS, "label", "header"), "text, which has no columns")
     lines = [line for line in dealer.beginning().splitlines() if line.strip()][:LOOKED_AT]
     style = settings.label_style or style_of(lines[0] if lines else b"")
     if style == "none" and labels:

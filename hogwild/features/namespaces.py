@@ -8,7 +8,6 @@ import dataclasses
 
 import numpy as np
 
-from hogwild.errors import OptionError
 from hogwild.features.blocks import Block
 from hogwild.features.hashing import Group, Hasher, Part, ProblemError
 from hogwild.features.layout import Layout
@@ -19,7 +18,9 @@ from hogwild.kernels.fields import split_namespaces
 from hogwild.kernels.hashing import LABEL, VALUED, WEIGHT
 
 HEAD = [Group(LABEL, "the label", 0), Group(WEIGHT, "the importance", 0)]
-NOT_HERE = (*LISTS[:-1], "label", "label_style")  # settings that are of other formats
+# Settings that are of other formats
+OF_TABLES = *LISTS[:-1], "label", "label_style", "header"
+OF_WORDS = "ngrams", "characters", "lowercase", "stop_words", "counting"
 WRONG = {
     kernels.NO_BAR: "the line has no |, which must stand before the features",
     kernels.BAD_HEAD: "expected no more than label, importance and a tag that begins with ' before "
@@ -30,9 +31,7 @@ WRONG = {
 
 def layout(settings: Settings) -> Layout:
     """The layout of all such files: their namespaces are not known yet."""
-    given = [name for name in NOT_HERE if getattr(settings, name)]
-    if given:
-        raise OptionError("\n".join(f"{name}: not for Vowpal Wabbit's text" for name in given))
+    settings.refuse([*OF_TABLES, *OF_WORDS], "Vowpal Wabbit's text")
     settings = dataclasses.replace(settings, format="vw")
     return Layout(settings, HEAD, lambda hasher: _Parser(hasher, settings).parse)
 

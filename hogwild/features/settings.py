@@ -127,6 +127,13 @@ class Settings:
         least, _, most = str(self.characters).partition(":")
         return int(least), int(most or least)
 
+    def refuse(self, names: Iterable[str], what: str) -> None:
+        """Refuses settings that some format has no use for."""
+        plain = {known.name: known.default for known in dataclasses.fields(self)}
+        given = [name for name in names if getattr(self, name) != plain[name]]
+        if given:
+            raise OptionError("\n".join(f"{name}: not for {what}; leave it out" for name in given))
+
     def as_dict(self) -> dict[str, Any]:
         """The settings by name, as a file can hold them."""
         return {

@@ -45,6 +45,7 @@ def layout(
         known: the columns of the training data, if there was one.
         words: columns that are not numbers, whatever they look like.
     """
+    settings.refuse(["label_style"], "tables, whose label is a column")
     separator = _separator(dealer, settings, suffix)
     dealer.cut_by(_cutter(separator))
     names, sample, header = _beginning(dealer, settings, separator, name)

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import hogwild
 from hogwild import DataError, Features
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+pl = pytest.importorskip("polars")
 
 ROWS = 5_000
 draw = np.random.default_rng(0)

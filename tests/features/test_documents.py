@@ -1,5 +1,6 @@
 """Documents to hashed columns: the published hash, the twin in plain Python, labels, bad input."""
 
+import pickle
 import re
 import warnings
 
@@ -251,6 +252,23 @@ def test_the_first_mistake_is_named_whoever_finds_it(tmp_path, small):
 def test_options_out_of_range(tmp_path, options, message):
     with pytest.raises((OptionError, TypeError), match=message):
         hogwild.load(tmp_path / "none.txt", **options)
+
+
+def test_options_of_tables_are_refused(tmp_path):
+    file = tmp_path / "text.txt"
+    file.write_text("1 a\n0 b\n")
+    with pytest.raises(OptionError, match=r"interact: not for text.*\nlabel: not for text"):
+        hogwild.load(file, format="text", label="x", interact="a:b")
+
+
+def test_a_copy_of_a_model_takes_raw_text(tmp_path):
+    file = tmp_path / "text.txt"
+    file.write_text("".join(f"{k % 3} {'abc'[k % 3]}\n" for k in range(60)))
+    for labels, some in ((3, ["a", "c"]), (2, ["a", "b"])):
+        file.write_text("".join(f"{k % labels} {'abc'[k % labels]}\n" for k in range(60)))
+        model = hogwild.train(file, format="text").model
+        copied = pickle.loads(pickle.dumps(model))
+        assert copied.predict(some).tolist() == [0, labels - 1]
 
 
 def test_damaged_text_is_counted_and_separates_words(tmp_path):

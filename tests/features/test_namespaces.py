@@ -115,8 +115,8 @@ def test_what_is_wrong_is_named(tmp_path, text, message):
 def test_options_of_other_formats_are_refused(tmp_path):
     file = tmp_path / "data.vw"
     file.write_text("1 |a x\n")
-    with pytest.raises(OptionError, match="label: not for Vowpal Wabbit"):
-        hogwild.load(file, label="x")
+    with pytest.raises(OptionError, match=r"label: not for Vowpal Wabbit.*\nngrams: not for"):
+        hogwild.load(file, label="x", ngrams=2)
 
 
 def test_bad_files(tmp_path):
