@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # for these, a redundant alias says that the name is public
     from hogwild.estimators import HogwildClassifier as HogwildClassifier
     from hogwild.estimators import HogwildRegressor as HogwildRegressor
     from hogwild.estimators import MatrixFactorization as MatrixFactorization
+    from hogwild.features.encoder import Features as Features
     from hogwild.grids import logspace as logspace
     from hogwild.learn.registry import load_model as load_model
     from hogwild.models.factors import FactorModel as FactorModel
@@ -67,6 +68,7 @@ _HOMES = {
         *("HogwildWarning", "OptionError", "WorkerError"),
     ),
     "estimators": ("HogwildClassifier", "HogwildRegressor", "MatrixFactorization"),
+    "features.encoder": ("Features",),
     "grids": ("logspace",),
     "learn.registry": ("load_model",),
     "models.factors": ("FactorModel",),

@@ -99,7 +99,7 @@ def run(parsed: argparse.Namespace) -> int:
         found = model.evaluate(load_ratings(files_in(parsed), columns=parsed.columns))
     else:
         refuse(parsed, model, "columns")
-        rows = load(files_in(parsed), index_base=base_of(model))
+        rows = model.load(files_in(parsed))
         rows = weighted(rows, parsed.sample_weight)
         found = model.evaluate(rows)
         if parsed.plot is not None:

@@ -8,7 +8,6 @@ from typing import Any
 from hogwild.cli.options import add_columns, add_data, add_model, base_of, files_in, plain, refuse
 from hogwild.cli.parser import group
 from hogwild.cli.streams import add_output, complain, put
-from hogwild.data.files import load
 from hogwild.data.ratings_files import load_ratings
 from hogwild.data.rows import Rows
 from hogwild.data.sets import named
@@ -64,11 +63,15 @@ def _of_rows(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
     data = files_in(parsed)
     if data == STANDARD_INPUT:
         return _of_stream(model, parsed)
-    return _predicted(model, load(data, index_base=base_of(model), labels=False), parsed)
+    return _predicted(model, model.load(data, labels=False), parsed)
 
 
 def _of_stream(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
     """Some rows at a time, as they come."""
+    if model.features is not None:
+        raise OptionError(
+            "data: a stream has svmlight text; write the rows into a file, and name it"
+        )
     unseen = 0
     for rows in rows_of_stream(STANDARD_INPUT, base_of(model), labels=False):
         known = rows

@@ -3,6 +3,7 @@
 import argparse
 from functools import partial
 
+from hogwild.cli.features import add_features, feature_options
 from hogwild.cli.options import (
     add_columns,
     add_config,
@@ -17,6 +18,7 @@ from hogwild.cli.parser import Parser, group
 from hogwild.cli.streams import complain
 from hogwild.cli.train_stream import labels_of, train_on_stream
 from hogwild.coordinator import Result
+from hogwild.data.files import features_of
 from hogwild.data.sets import files_of, named
 from hogwild.display import Json, Lines, Silent, say
 from hogwild.errors import OptionError
@@ -34,9 +36,10 @@ EXAMPLES = (
 def add_options(parser: Parser) -> None:
     add_data(
         parser,
-        "rows: .rows, svmlight text or .npz, or - for a stream of text from standard input, which "
-        "is learned from in one pass; or ratings, for the task mf: .csv, .tsv, .mtx, .dat "
-        "(a::b::c) or .npz; text also as .gz, .bz2, .xz or .zst",
+        "rows: .rows, svmlight text or .npz, or - for a stream of svmlight text from standard "
+        "input, which is learned from in one pass; text or tables, with options for features; or "
+        "ratings, for the task mf: .csv, .tsv, .mtx, .dat (a::b::c) or .npz; text also as .gz, "
+        ".bz2, .xz or .zst",
         optional=True,
     )
     add = group(parser, "data").add_argument
@@ -91,6 +94,7 @@ def add_options(parser: Parser) -> None:
     add_index_base(parser)
     add_columns(parser)
     add_duplicates(parser)
+    add_features(parser)
     add_config(parser)
 
 
@@ -98,12 +102,15 @@ def run(parsed: argparse.Namespace) -> int:
     if not parsed.data:
         parsed.parser.error("the following arguments are required: DATA")
     if files_in(parsed) == STANDARD_INPUT:
+        if settings := feature_options(parsed):
+            reasons = (f"{name}: not for a stream, which has svmlight text" for name in settings)
+            raise OptionError("\n".join(reasons))
         return train_on_stream(parsed)
     if parsed.save_every is not None:
         raise OptionError("save_every: only for a stream (-); others save the model at the end")
     _check(parsed)
     data = files_in(parsed)
-    options = with_task(config_options(parsed), data)
+    settings, options = with_task(config_options(parsed) | feature_options(parsed), data)
     display = Json() if parsed.json else Silent() if parsed.quiet else Lines(_typed, parsed.why)
     common = {
         "test": parsed.test,
@@ -122,11 +129,12 @@ def run(parsed: argparse.Namespace) -> int:
         if given:
             raise OptionError("\n".join(given))
         metric = {} if parsed.metric is None else {"metric": parsed.metric}
+        options |= settings
         result = search(data, folds=parsed.folds, **metric, **common, **options)
     else:
         ratings = {"columns": parsed.columns, "duplicates": parsed.duplicates}
         more = {"cache": parsed.cache, "labels": labels_of(parsed)}
-        result = train(data, **more, **ratings, **common, **options)
+        result = train(data, **more, **ratings, **common, **options, **settings)
     if parsed.model and not (parsed.json or parsed.quiet):
         say(f"saved: {parsed.model}")
     if result.reason != "interrupted":
@@ -144,12 +152,14 @@ def _check(parsed: argparse.Namespace) -> None:
     """All that is wrong with the call, before any file is read."""
     problems: list[str] = []
     data, validate = files_in(parsed), parsed.validate is not None
-    options = with_task(config_options(parsed), data)
+    settings = feature_options(parsed)
+    _, options = with_task(config_options(parsed) | settings, data)
     outputs = {"model": parsed.model, "trace": parsed.trace}
     inputs = named(data, parsed.test, parsed.validate, parsed.sample_weight)
     checks = (
         partial(check_options, options, parsed.folds, validate, parsed.metric),
         partial(check_files, outputs, *inputs),
+        partial(features_of, None, settings),
     )
     for check in checks:
         try:

@@ -17,6 +17,8 @@ from hogwild.data.opening import is_packed, opened, suffix_of, unpacked
 from hogwild.data.rows import Rows, joined
 from hogwild.data.sets import Files, files_of, name_of
 from hogwild.errors import DataError, OptionError
+from hogwild.features.encoder import Features
+from hogwild.features.settings import NAMES
 from hogwild.paths import PathLike, writing
 
 INDEX_BASES = ("auto", 0, 1)
@@ -57,8 +59,11 @@ def load(
     index_base: str | int = "auto",
     labels: bool = True,
     threads: int | None = None,
+    features: Features | None = None,
+    **settings: Any,
 ) -> Rows:
-    """Reads rows from files: `.rows`, scipy's `.npz`, or else svmlight text.
+    """Reads rows from files: `.rows`, scipy's `.npz`, svmlight text, or with settings text and
+    tables.
 
     A `.rows` file is only opened: its rows are read when they are first used. Text may be
     compressed: `.gz`, `.bz2`, `.xz` or `.zst`. Several files are read as if they were one, in their
@@ -72,13 +77,20 @@ def load(
         labels: False accepts data without labels, to predict.
         threads: how many threads parse text; None: one for each core. The rows are the same for
             any number.
+        features: how rows are made of the text or table that the file holds.
+        **settings: the same, by the options of `hogwild.Features`: format, label, ngrams, ...
 
     Raises:
         DataError: a file cannot be used, or one does not go with the others; the text says where,
             and what is expected there.
     """
     check_index_base(index_base)
+    features = features_of(features, settings)
     paths = files_of(path)
+    if features is not None and features.settings.format != "svmlight":
+        if index_base != "auto":
+            raise OptionError("index_base: it is for svmlight text, whose columns are numbers")
+        return features.read(paths, labels, checked_threads(threads))
     options = {"index_base": index_base, "labels": labels, "threads": checked_threads(threads)}
     groups = groupby(paths, lambda path: format_of(path, FORMATS, OTHERWISE)[0])
     return joined([read(list(group), **options) for read, group in groups], name_of(paths))
@@ -95,6 +107,21 @@ def checked_threads(threads: int | None) -> int | None:
     if threads is not None and (isinstance(threads, bool) or threads < 1):
         raise OptionError(f"threads must be 1 or more, or None, not {threads!r}")
     return threads
+
+
+def features_of(features: Features | None, settings: dict[str, Any]) -> Features | None:
+    """The features that are given, or those of some settings; None where there are none."""
+    if not settings:
+        return features
+    if features is not None:
+        raise OptionError(f"features: leave it out, or {', '.join(settings)}")
+    unknown = [name for name in settings if name not in NAMES]
+    if unknown:
+        raise OptionError("\n".join(f"{name}: there is no such option" for name in unknown))
+    if settings.get("format") == "svmlight" and len(settings) > 1:
+        names = ", ".join(name for name in settings if name != "format")
+        raise OptionError(f"format: svmlight text has columns already; leave out {names}")
+    return Features(**settings)
 
 
 def save(rows: Rows, path: PathLike, *, index_base: int | None = None) -> None:

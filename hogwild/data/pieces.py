@@ -37,6 +37,7 @@ program. A file that changes while it is read is refused.
 """
 
 import os
+import select
 import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -64,6 +65,8 @@ SAMPLES, SAMPLE = 16, 1 << 16  # places in the files, and bytes there, to see ho
 PAGE, TOUCHED = 1 << 12, 1 << 23  # bytes of the smallest pages, and of pages at a time
 UNPACKED = 4  # bytes of text in a byte of a packed file, about
 MAPPED = 1 << 26  # bytes; so much malloc always maps by itself, and can move without copying
+
+PATIENCE = 0.1  # seconds to wait for a pipe before asking whether anyone still wants it
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BINARY = {
@@ -429,12 +432,35 @@ class _Regular:
         )
 
 
+class _Pipe(Watched):
+    """A pipe, which may give nothing for long: who waits for it can be told to stop."""
+
+    def __init__(self, path: Path, progress: Progress, stopped: Callable[[], bool]) -> None:
+        super().__init__(path, progress)
+        self._stopped = stopped
+
+    def readinto(self, buffer: Any) -> int:
+        return super().readinto(buffer) if self._has_more() else 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(size) if self._has_more() else b""
+
+    def _has_more(self) -> bool:
+        while not select.select([self], [], [], PATIENCE)[0]:
+            if self._stopped():
+                return False
+        return True
+
+
 class _Stream:
     """A file that is packed, or a pipe: one thread at a time reads on."""
 
-    def __init__(self, path: Path, progress: Progress) -> None:
+    def __init__(self, path: Path, progress: Progress, stopped: Callable[[], bool]) -> None:
         self._path = path
-        self._raw = Watched(path, progress)
+        if _size_of(path):
+            self._raw = Watched(path, progress)
+        else:
+            self._raw = _Pipe(path, progress, stopped)
         self._file: Any = unpacked(path, self._raw, "rb").__enter__()
         self._kept = b""
         self._lines = 0
@@ -483,13 +509,14 @@ class _Stream:
         self._raw.close()
 
 
-def _source(path: Path, progress: Progress) -> "_Regular | _Stream":
-    with explained(path):
-        regular = _size_of(path) and not is_packed(path)
-        return _Regular(path, progress) if regular else _Stream(path, progress)
-
-
 Source = _Regular | _Stream
+
+
+def _source(path: Path, progress: Progress, stopped: Callable[[], bool]) -> Source:
+    with explained(path):
+        if text_size(path):
+            return _Regular(path, progress)
+        return _Stream(path, progress, stopped)
 
 
 class _Done(NamedTuple):
@@ -509,7 +536,7 @@ class _Reading:
     ) -> None:
         self._parser = parser
         self._threads = threads
-        self._sources = (_source(path, progress) for path in paths)
+        self._sources = (_source(path, progress, lambda: self._ended) for path in paths)
         self._looking = threading.Lock()  # held by who looks for the next piece
         self._changed = threading.Condition()  # guards all that follows
         self._open: list[Source] = []  # the last one is read from

@@ -51,6 +51,8 @@ class Rows:
         index_base: 0 or 1: the number that text gave to the first column; None where the data has
             not been text, and the columns simply lie in their places.
         feature_names: the names of a data frame's columns, or None.
+        features: how the rows were made of text or a table (`hogwild.Features`), or None.
+        notes: what is to be said about how the rows were read.
         name: where the rows come from, for messages.
     """
 
@@ -65,6 +67,8 @@ class Rows:
     y: Any
     sample_weight: npt.NDArray[np.float32] | None
     feature_names: list[str] | None = None
+    features: Any = None
+    notes: tuple[str, ...] = ()
 
     def __init__(
         self, X: Any, y: Any = None, *, sample_weight: Any = None, name: str = "the data"
@@ -283,7 +287,9 @@ class Rows:
 
     def _made_of(self, indptr: Any, indices: Any, values: Any, columns: int, y: Any) -> "Rows":
         base, name = self.index_base, self.name
-        return Rows.from_arrays(indptr, indices, values, columns, y, index_base=base, name=name)
+        made = Rows.from_arrays(indptr, indices, values, columns, y, index_base=base, name=name)
+        made.features = self.features
+        return made
 
     def gather(self, numbers: npt.NDArray[np.uint64], threads: int = 1) -> CSR:
         """The CSR arrays of the rows with these numbers, in this order: copies."""

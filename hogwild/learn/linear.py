@@ -137,7 +137,7 @@ class LinearProblem(RowProblem):
             )
         self.heads = heads_of(config.loss_name, self.target.kind, self.target.heads)
         rows, note = placed(rows, config)
-        self.notes: list[str] = [note] if note else []
+        self.notes: list[str] = [*rows.notes, *([note] if note else [])]
         if isinstance(rows, MappedRows):
             self.mapped = rows.bare()
             test, validate = (
@@ -574,6 +574,11 @@ class LinearProblem(RowProblem):
     def model(
         self, learned: Arrays, about: dict[str, Any], state: Arrays | None = None
     ) -> LinearModel:
+        model = self._model(learned, about)
+        model.features = self._given.features
+        return model
+
+    def _model(self, learned: Arrays, about: dict[str, Any]) -> LinearModel:
         weights = learned["weights"].copy()
         if self._given.feature_names:
             about = about | {"feature_names": self._given.feature_names}

@@ -43,7 +43,8 @@ class HeadsModel(LinearModel):
 
     def __reduce__(self) -> Any:
         given = self.weights, self.intercept, self.target, self.loss, self.index_base, self.about
-        return partial(type(self), parameter=self.parameter), given  # which begins on a line again
+        # which begins on a line again
+        return partial(type(self), parameter=self.parameter), given, {"features": self.features}
 
     def __repr__(self) -> str:
         return f"<HeadsModel {self.loss}, {self.columns:,} columns, {self._heads.count:,} heads>"

@@ -8,9 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild import model_file
+from hogwild.data.files import load
 from hogwild.data.mapped_rows import in_reach
 from hogwild.data.rows import Labels, Rows, check_same_base
+from hogwild.data.sets import Files
 from hogwild.errors import DataError, HogwildError, HogwildWarning, OptionError
+from hogwild.features.encoder import Features
 from hogwild.kernels import evaluate as kernels
 from hogwild.kernels.views import Span, view
 from hogwild.learn.heads import Heads, heads_of
@@ -38,9 +41,12 @@ class LinearModel:
         index_base: the number that the training file gave to the first column: 0, 1, or None where
             there was no text file.
         about: the options of the training, its data, and a summary of its trace.
+        features: how its training data was made of text or a table, or None. Such a model predicts
+            documents, too.
     """
 
     kind = "linear"
+    features: Features | None = None
 
     def __init__(
         self,
@@ -106,6 +112,18 @@ class LinearModel:
 
     def _repr_html_(self) -> str:
         return model_html(self)
+
+    def load(self, path: Files, *, labels: bool = True) -> Rows:
+        """Reads rows from files as the training data was read.
+
+        Args:
+            path: the file, or several; see `hogwild.load`.
+            labels: False accepts data without labels, to predict.
+        """
+        if self.features is not None:
+            return load(path, features=self.features.knowing(self.labels), labels=labels)
+        base = "auto" if self.index_base is None else self.index_base
+        return load(path, index_base=base, labels=labels)
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
         """The score of each row: positive for the second label. X as for `hogwild.Rows`."""
@@ -211,6 +229,8 @@ class LinearModel:
         names = names or self.feature_names
         if names and len(names) < self.columns:
             raise DataError(f"there are {len(names):,} names for {self.columns:,} columns")
+        if names is None and self.features is not None:
+            return self._named(self.features, columns, numbers, n)
         base, found = self.index_base or 0, {}
         classes = self.labels if self.weights.ndim > 1 else (*self.labels[1:], "score")[:1]
         for name, some in zip(classes, numbers, strict=True):
@@ -218,6 +238,22 @@ class LinearModel:
             found[name] = [
                 (names[column] if names else int(column) + base, float(number))
                 for column, number in zip(columns[order], some[order], strict=True)
+                if number
+            ]
+        return found
+
+    def _named(
+        self, features: Features, columns: npt.NDArray[Any], numbers: npt.NDArray[Any], n: int
+    ) -> Listed:
+        """The same by the names of hashed features: what a feature adds has its sign."""
+        found: Listed = {}
+        classes = self.labels if self.weights.ndim > 1 else (*self.labels[1:], "score")[:1]
+        for name, some in zip(classes, numbers, strict=True):
+            order = np.argsort(-np.abs(some), kind="stable")[:n]
+            names, signs = features.names_of(columns[order])
+            found[name] = [
+                (feature, float(number) * sign)
+                for feature, sign, number in zip(names, signs, some[order], strict=True)
                 if number
             ]
         return found
@@ -239,6 +275,9 @@ class LinearModel:
             about["intercept"] = None
         if sparse:
             about["columns"] = len(self.weights)
+        if self.features is not None:
+            about["features"] = self.features.about()
+            arrays |= self.features.arrays()
         model_file.write(path, about, arrays, version=2 if sparse else 1)
 
     def export(self, path: PathLike) -> None:
@@ -252,7 +291,7 @@ class LinearModel:
     @classmethod
     def from_file(cls, about: dict[str, Any], arrays: model_file.Arrays) -> "LinearModel":
         """The model that `save` wrote."""
-        return cls(
+        model = cls(
             *cls._weights_of(about, arrays),
             target_from(about),
             about["loss"],
@@ -260,6 +299,9 @@ class LinearModel:
             about["about"],
             parameter=about.get("parameter", 0.0),
         )
+        if "features" in about:
+            model.features = Features.from_file(about["features"], arrays)
+        return model
 
     @staticmethod
     def _weights_of(about: dict[str, Any], arrays: model_file.Arrays) -> tuple[Any, Any]:
@@ -273,6 +315,8 @@ class LinearModel:
     def _fitting(self, X: Any) -> Rows:
         """X as rows, with a warning about columns that the model does not have."""
         columns = self.columns
+        if self.features is not None and not isinstance(X, Rows) and not hasattr(X, "dtype"):
+            X = self.features.rows(X)
         if not isinstance(X, Rows):
             rows = Rows(X)
             if rows.columns != columns:

@@ -411,7 +411,8 @@ def test_help_of_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     places = [said.index(f"\n{title}:\n") for title in GROUPS]
     assert places == sorted(places)
-    assert places[3] < said.index("--workers N") < places[4] < said.index("--trace FILE")
+    parallel, output = (places[GROUPS.index(title)] for title in ("parallel", "output"))
+    assert parallel < said.index("--workers N") < output < said.index("--trace FILE")
 
 
 def test_without_a_command_it_helps(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """Text in pieces: no cut changes anything, and the first error is that of the text."""
 
+import _thread
 import bz2
 import gzip
 import lzma
@@ -234,6 +235,21 @@ def test_a_pipe_is_read(threads: int) -> None:
         assert lines_of(Path(f"/dev/fd/{reading}"), threads=threads) == [b"a\n"] * 3000
     finally:
         os.close(reading)
+
+
+@pytest.mark.usefixtures("listening")
+def test_ctrl_c_ends_the_wait_for_a_pipe(threads: int) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"a\n")
+    interrupting = threading.Timer(0.2, _thread.interrupt_main)
+    interrupting.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            lines_of(Path(f"/dev/fd/{reading}"), threads=threads)
+    finally:
+        interrupting.join()
+        os.close(reading)
+        os.close(writing)
 
 
 def test_other_failures_end_all_threads(
