@@ -5,7 +5,7 @@ import dataclasses
 import difflib
 import io
 from collections.abc import Callable, Sequence
-from itertools import islice
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -133,19 +133,21 @@ def _beginning(
     data = dealer.beginning()
     lines = io.StringIO(data.decode("utf-8", "replace"), newline="")
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-    try:
-        first = next(row for row in reader if row)
-        used = reader.line_num
-        sample = [[field.strip() for field in row] for row in islice(reader, SAMPLE) if row]
-    except StopIteration:
-        raise DataError(
-            f"{name}: there are no rows in it; expected a table with a header"
-        ) from None
-    except csv.Error as problem:
-        raise DataError(f"{name}: line {reader.line_num}: {problem}") from None
+    sample: list[list[str]] = []
+    used = 0
+    # What is wrong, or too long for this reader, is found again when rows are made
+    with suppress(csv.Error):
+        for row in filter(None, reader):
+            used = used or reader.line_num
+            sample.append([field.strip() for field in row])
+            if len(sample) > SAMPLE:
+                break
+    if not sample:
+        raise DataError(f"{name}: there are no rows in it; expected a table with a header")
+    first, sample = sample[0], sample[1:]
     if not settings.header:
         return [str(place + 1) for place in range(len(first))], [first, *sample], 0
-    names = [column.strip() for column in first]
+    names = first
     again = [column for place, column in enumerate(names) if column in names[:place]]
     if again:
         raise DataError(f"{name}: the column {again[0]!r} is there twice; rename one of them")
