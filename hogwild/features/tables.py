@@ -50,33 +50,36 @@ def layout(
     dealer.cut_by(_cutter(separator))
     names, sample, header = _beginning(dealer, settings, separator, name)
     dealer.skip(header)
-    columns = known or _columns(settings, names, sample, name, labels, words)
-    place_of = {column: place for place, column in enumerate(names)}
-    groups: list[Group] = []
-    group_of = np.full(len(names), NO_GROUP, np.uint32)
-    numbers = 0
-    for column, kind in columns:
-        if kind == "ignore" or (kind == "label" and not labels):
-            continue
-        if column not in place_of:
-            raise DataError(
-                f"{name}: there is no column {column!r}, which the training data had; its columns "
-                f"are {_listed(names)}"
-            )
-        group_of[place_of[column]] = len(groups)
-        if kind == "label":
-            groups.append(Group(LABEL, column, 0))
-            continue
-        (seed,) = hashes_of([column.encode()]).tolist()
-        groups.append(Group(KINDS[kind], column, seed, numbers))
-        numbers += kind == "numeric"
-    notes = () if known else _notes(settings, columns, len(sample))
-    pairs = _pairs(settings, groups)
+    columns = known or columns_of(settings, names, sample, name, labels, words)
+    groups, number_of = groups_of(columns, labels)
+    missing = [column for column in number_of if column not in names]
+    if missing:
+        raise DataError(
+            f"{name}: there is no column {missing[0]!r}, which the training data had; its columns "
+            f"are {_listed(names)}"
+        )
+    group_of = np.array([number_of.get(column, NO_GROUP) for column in names], np.uint32)
+    notes = () if known else notes_of(settings, columns, len(sample))
+    pairs = pairs_of(settings, groups)
 
     def parser(hasher: Hasher) -> Callable[[Block], list[Part]]:
         return _parser(hasher, separator, group_of, len(names))
 
     return Layout(settings, groups, parser, pairs, columns, notes)
+
+
+def groups_of(columns: Columns, labels: bool) -> tuple[list[Group], dict[str, int]]:
+    """The groups of columns that are used, and the number of each column's group."""
+    groups: list[Group] = []
+    numbers = 0
+    for column, kind in columns:
+        if kind == "label" and labels:
+            groups.append(Group(LABEL, column, 0))
+        elif kind in KINDS:
+            (seed,) = hashes_of([column.encode()]).tolist()
+            groups.append(Group(KINDS[kind], column, seed, numbers))
+            numbers += kind == "numeric"
+    return groups, {group.name: number for number, group in enumerate(groups)}
 
 
 def _parser(
@@ -155,7 +158,7 @@ def _beginning(
     return names, sample, size
 
 
-def _columns(
+def columns_of(
     settings: Settings,
     names: Sequence[str],
     sample: list[list[str]],
@@ -224,7 +227,7 @@ def _listed(names: Sequence[str], most: int = 20) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _notes(settings: Settings, columns: Columns, rows: int) -> tuple[str, ...]:
+def notes_of(settings: Settings, columns: Columns, rows: int) -> tuple[str, ...]:
     """Which columns were guessed to be what."""
     said = {
         *settings.numeric,
@@ -243,7 +246,7 @@ def _notes(settings: Settings, columns: Columns, rows: int) -> tuple[str, ...]:
     return (f"columns by their first {rows:,} rows, unless you say otherwise - {found}",)
 
 
-def _pairs(settings: Settings, groups: list[Group]) -> tuple[tuple[int, int], ...]:
+def pairs_of(settings: Settings, groups: list[Group]) -> tuple[tuple[int, int], ...]:
     """The groups that interact."""
     numbers = {group.name: number for number, group in enumerate(groups)}
     pairs, problems = [], []
