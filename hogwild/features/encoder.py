@@ -24,7 +24,7 @@ from hogwild.features.frames import of_frame, of_parquet
 from hogwild.features.hashing import Collector, Hasher, Made, in_blocks
 from hogwild.features.layout import Layout
 from hogwild.features.murmur import hashes_of
-from hogwild.features.settings import COUNTING, MEANING, SUFFIXES, Settings
+from hogwild.features.settings import COUNTING, MEANING, SUFFIXES, TABLES, Settings
 from hogwild.kernels.hashing import (
     DIGIT,
     WORDS,
@@ -104,6 +104,8 @@ class Features:
             dealer = Dealer(_lines(data), name)
             settings = dataclasses.replace(settings, label_style="none")
             layout = documents.layout(settings, dealer, name, False, ())
+            # Files may have labels in any style
+            layout = layout._replace(settings=dataclasses.replace(self.settings, format="text"))
         else:
             frame = of_frame(data, name)
             dealer = Dealer(frame, name)
@@ -145,7 +147,10 @@ class Features:
         return opened(path)
 
     def _format(self, path: Path) -> str:
-        return self.settings.format or SUFFIXES.get(suffix_of(path), "text")
+        """The format of a file; what was learned from a table goes for tables of any format."""
+        said, named = self.settings.format, SUFFIXES.get(suffix_of(path), "text")
+        any_table = self.learned and {said, named} <= {*TABLES}
+        return named if said is None or any_table else said
 
     def _layout(self, dealer: Dealer, path: Path, labels: bool, words: frozenset[str]) -> Layout:
         """The layout of a file, by its settings and its suffix."""

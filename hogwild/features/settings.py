@@ -9,6 +9,7 @@ from typing import Any
 from hogwild.errors import OptionError
 
 FORMATS = "text", "csv", "tsv", "parquet", "jsonl", "vw"
+TABLES = "csv", "tsv", "parquet"  # which differ only in how fields are written
 COUNTING = "count", "log", "binary"
 NORMS = "l2", "none"
 LABELS = "tab", "word", "fasttext", "none"

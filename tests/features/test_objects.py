@@ -87,6 +87,7 @@ def test_lists_are_several_values(tmp_path):
     assert set(found.features.names.texts) == {"tags=x", "tags=y z", "tags=1", "tags=2"}
 
 
+@pytest.mark.filterwarnings("ignore:columns by their first")
 def test_what_keys_are_is_guessed_from_their_values(tmp_path):
     file = tmp_path / "t.jsonl"
     row = '{"y": %d, "zip": "01234", "price": %d, "on": true, "words": "one two three four"}\n'

@@ -143,6 +143,17 @@ def test_what_columns_are_is_guessed_and_said(tmp_path, capsys):
     assert not cli.main(["evaluate", str(model), str(file)])
 
 
+def test_a_model_of_a_table_takes_tables_of_any_format(tmp_path):
+    file, other = tmp_path / "t.csv", tmp_path / "u.tsv"
+    file.write_bytes(HEAD)
+    other.write_text("b\ty\ta\nz\t-1\t3\n")
+    rows = hogwild.load(file, label="y", format="csv")
+    again = hogwild.load(other, features=rows.features)
+    begin = int(rows.begins[1])
+    assert again.indices.tolist() == rows.indices[begin:].tolist()
+    assert again.values.tolist() == rows.values[begin:].tolist()
+
+
 def test_a_very_long_field(tmp_path):
     file = tmp_path / "t.csv"
     words = " ".join(f"w{k}" for k in range(50_000))
