@@ -18,7 +18,7 @@ from hogwild.data.rows import Rows, joined
 from hogwild.data.sets import Files, files_of, name_of
 from hogwild.errors import DataError, OptionError
 from hogwild.features.encoder import Features
-from hogwild.features.settings import NAMES
+from hogwild.features.settings import NAMES, RAW
 from hogwild.paths import PathLike, writing
 
 INDEX_BASES = ("auto", 0, 1)
@@ -87,6 +87,8 @@ def load(
     check_index_base(index_base)
     features = features_of(features, settings)
     paths = files_of(path)
+    if features is None and any(suffix_of(path) in RAW for path in paths):
+        features = Features()
     if features is not None and features.settings.format != "svmlight":
         if index_base != "auto":
             raise OptionError("index_base: it is for svmlight text, whose columns are numbers")

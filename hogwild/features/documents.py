@@ -54,7 +54,7 @@ def layout(
     settings: Settings, dealer: Dealer, name: str, labels: bool, known: tuple[Any, ...]
 ) -> Layout:
     """The layout of documents; `known` are the labels of a model, to tell them from documents."""
-    settings.refuse((*LISTS, "label", "header"), "text, which has no columns")
+    settings.refuse((*LISTS, "label", "header"), "text (of a table say which format: csv)")
     lines = [line for line in dealer.beginning().splitlines() if line.strip()][:LOOKED_AT]
     style = settings.label_style or style_of(lines[0] if lines else b"")
     if style == "none" and labels:

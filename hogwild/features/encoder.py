@@ -17,14 +17,14 @@ from hogwild.data.opening import opened, suffix_of
 from hogwild.data.rows import Rows
 from hogwild.data.sets import name_of
 from hogwild.errors import DataError, HogwildWarning
-from hogwild.features import documents, namespaces, tables
+from hogwild.features import documents, namespaces, objects, tables
 from hogwild.features.blocks import Dealer
 from hogwild.features.characters import tables_of
 from hogwild.features.frames import of_frame, of_parquet
 from hogwild.features.hashing import Collector, Hasher, Made, in_blocks
 from hogwild.features.layout import Layout
 from hogwild.features.murmur import hashes_of
-from hogwild.features.settings import COUNTING, SUFFIXES, Settings
+from hogwild.features.settings import COUNTING, MEANING, SUFFIXES, TABLES, Settings
 from hogwild.kernels.hashing import (
     DIGIT,
     WORDS,
@@ -104,6 +104,8 @@ class Features:
             dealer = Dealer(_lines(data), name)
             settings = dataclasses.replace(settings, label_style="none")
             layout = documents.layout(settings, dealer, name, False, ())
+            # Files may have labels in any style
+            layout = layout._replace(settings=dataclasses.replace(self.settings, format="text"))
         else:
             frame = of_frame(data, name)
             dealer = Dealer(frame, name)
@@ -145,7 +147,10 @@ class Features:
         return opened(path)
 
     def _format(self, path: Path) -> str:
-        return self.settings.format or SUFFIXES.get(suffix_of(path), "text")
+        """The format of a file; what was learned from a table goes for tables of any format."""
+        said, named = self.settings.format, SUFFIXES.get(suffix_of(path), "text")
+        any_table = self.learned and {said, named} <= {*TABLES}
+        return named if said is None or any_table else said
 
     def _layout(self, dealer: Dealer, path: Path, labels: bool, words: frozenset[str]) -> Layout:
         """The layout of a file, by its settings and its suffix."""
@@ -156,6 +161,8 @@ class Features:
         if format_ == "vw":
             return namespaces.layout(settings)
         settings = dataclasses.replace(settings, format=format_)
+        if format_ == "jsonl":
+            return objects.layout(settings, self.table, dealer, name, labels)
         return tables.layout(settings, self.table, dealer, suffix, name, labels, words)
 
     def knowing(self, labels: tuple[Any, ...]) -> "Features":
@@ -163,6 +170,18 @@ class Features:
         found = copy(self)
         found.labels = labels
         return found
+
+    def check_same(self, rows: Rows) -> None:
+        """Refuses rows whose features are others."""
+        if rows.features is None:
+            return
+        ours, theirs = self.settings, rows.features.settings
+        other = [name for name in MEANING if getattr(ours, name) != getattr(theirs, name)]
+        if other:
+            raise DataError(
+                f"{rows.name} was made with other settings than the training data "
+                f"({', '.join(other)}): make it with model.load, or model.features.rows"
+            )
 
     def names_of(self, columns: npt.NDArray[Any]) -> tuple[list[str], list[int]]:
         """The names of features in these columns, and their signs there."""

@@ -8,12 +8,16 @@ from typing import Any
 
 from hogwild.errors import OptionError
 
-FORMATS = "text", "csv", "tsv", "parquet", "vw"
+FORMATS = "text", "csv", "tsv", "parquet", "jsonl", "vw"
+TABLES = "csv", "tsv", "parquet"  # which differ only in how fields are written
 COUNTING = "count", "log", "binary"
 NORMS = "l2", "none"
 LABELS = "tab", "word", "fasttext", "none"
 LISTS = "numeric", "categorical", "text", "ignore", "interact"
-SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".vw": "vw"}
+SUFFIXES = {f".{name}": name for name in FORMATS if name != "text"}
+RAW = SUFFIXES.keys() - {".csv", ".tsv"}  # which hold nothing else; these may hold ratings
+# What features are, and so which models go with which rows
+MEANING = "bits", "hashes", "ngrams", "characters", "lowercase", "interact"
 MOST_BITS = 30
 MOST_WORDS = 8
 MOST_CHARACTERS = 16
@@ -32,8 +36,8 @@ class Settings:
     """How text and tables become features.
 
     Attributes:
-        format: text (a document a line), csv, tsv, parquet or vw; by default what the file's name
-            says.
+        format: text (a document a line), csv, tsv, parquet, jsonl or vw; by default what the name
+            of the file says.
         label: the column of the label, by name or by place from 1 on.
         label_style: where a line of text has its label: "tab" (before the first tab), "word" (the
             first word), "fasttext" (words that begin with `__label__`) or "none". By default the

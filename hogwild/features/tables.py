@@ -5,7 +5,7 @@ import dataclasses
 import difflib
 import io
 from collections.abc import Callable, Sequence
-from itertools import islice
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -50,33 +50,36 @@ def layout(
     dealer.cut_by(_cutter(separator))
     names, sample, header = _beginning(dealer, settings, separator, name)
     dealer.skip(header)
-    columns = known or _columns(settings, names, sample, name, labels, words)
-    place_of = {column: place for place, column in enumerate(names)}
-    groups: list[Group] = []
-    group_of = np.full(len(names), NO_GROUP, np.uint32)
-    numbers = 0
-    for column, kind in columns:
-        if kind == "ignore" or (kind == "label" and not labels):
-            continue
-        if column not in place_of:
-            raise DataError(
-                f"{name}: there is no column {column!r}, which the training data had; its columns "
-                f"are {_listed(names)}"
-            )
-        group_of[place_of[column]] = len(groups)
-        if kind == "label":
-            groups.append(Group(LABEL, column, 0))
-            continue
-        (seed,) = hashes_of([column.encode()]).tolist()
-        groups.append(Group(KINDS[kind], column, seed, numbers))
-        numbers += kind == "numeric"
-    notes = () if known else _notes(settings, columns, len(sample))
-    pairs = _pairs(settings, groups)
+    columns = known or columns_of(settings, names, sample, name, labels, words)
+    groups, number_of = groups_of(columns, labels)
+    missing = [column for column in number_of if column not in names]
+    if missing:
+        raise DataError(
+            f"{name}: there is no column {missing[0]!r}, which the training data had; its columns "
+            f"are {_listed(names)}"
+        )
+    group_of = np.array([number_of.get(column, NO_GROUP) for column in names], np.uint32)
+    notes = () if known else notes_of(settings, columns, len(sample))
+    pairs = pairs_of(settings, groups)
 
     def parser(hasher: Hasher) -> Callable[[Block], list[Part]]:
         return _parser(hasher, separator, group_of, len(names))
 
     return Layout(settings, groups, parser, pairs, columns, notes)
+
+
+def groups_of(columns: Columns, labels: bool) -> tuple[list[Group], dict[str, int]]:
+    """The groups of columns that are used, and the number of each column's group."""
+    groups: list[Group] = []
+    numbers = 0
+    for column, kind in columns:
+        if kind == "label" and labels:
+            groups.append(Group(LABEL, column, 0))
+        elif kind in KINDS:
+            (seed,) = hashes_of([column.encode()]).tolist()
+            groups.append(Group(KINDS[kind], column, seed, numbers))
+            numbers += kind == "numeric"
+    return groups, {group.name: number for number, group in enumerate(groups)}
 
 
 def _parser(
@@ -133,19 +136,21 @@ def _beginning(
     data = dealer.beginning()
     lines = io.StringIO(data.decode("utf-8", "replace"), newline="")
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-    try:
-        first = next(row for row in reader if row)
-        used = reader.line_num
-        sample = [[field.strip() for field in row] for row in islice(reader, SAMPLE) if row]
-    except StopIteration:
-        raise DataError(
-            f"{name}: there are no rows in it; expected a table with a header"
-        ) from None
-    except csv.Error as problem:
-        raise DataError(f"{name}: line {reader.line_num}: {problem}") from None
+    sample: list[list[str]] = []
+    used = 0
+    # What is wrong, or too long for this reader, is found again when rows are made
+    with suppress(csv.Error):
+        for row in filter(None, reader):
+            used = used or reader.line_num
+            sample.append([field.strip() for field in row])
+            if len(sample) > SAMPLE:
+                break
+    if not sample:
+        raise DataError(f"{name}: there are no rows in it; expected a table with a header")
+    first, sample = sample[0], sample[1:]
     if not settings.header:
         return [str(place + 1) for place in range(len(first))], [first, *sample], 0
-    names = [column.strip() for column in first]
+    names = first
     again = [column for place, column in enumerate(names) if column in names[:place]]
     if again:
         raise DataError(f"{name}: the column {again[0]!r} is there twice; rename one of them")
@@ -153,7 +158,7 @@ def _beginning(
     return names, sample, size
 
 
-def _columns(
+def columns_of(
     settings: Settings,
     names: Sequence[str],
     sample: list[list[str]],
@@ -222,7 +227,7 @@ def _listed(names: Sequence[str], most: int = 20) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _notes(settings: Settings, columns: Columns, rows: int) -> tuple[str, ...]:
+def notes_of(settings: Settings, columns: Columns, rows: int) -> tuple[str, ...]:
     """Which columns were guessed to be what."""
     said = {
         *settings.numeric,
@@ -241,7 +246,7 @@ def _notes(settings: Settings, columns: Columns, rows: int) -> tuple[str, ...]:
     return (f"columns by their first {rows:,} rows, unless you say otherwise - {found}",)
 
 
-def _pairs(settings: Settings, groups: list[Group]) -> tuple[tuple[int, int], ...]:
+def pairs_of(settings: Settings, groups: list[Group]) -> tuple[tuple[int, int], ...]:
     """The groups that interact."""
     numbers = {group.name: number for number, group in enumerate(groups)}
     pairs, problems = [], []

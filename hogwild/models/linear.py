@@ -326,6 +326,13 @@ class LinearModel:
                 )
             return rows
         rows = in_reach(X)
+        if self.features is not None:
+            self.features.check_same(rows)
+        elif rows.features is not None:
+            raise DataError(
+                f"{rows.name} is raw input, whose features are hashed, and the model was not "
+                "trained on such"
+            )
         check_same_base(rows, self.index_base, "the training data")
         if rows.columns > columns:
             unseen = int(np.count_nonzero(rows.indices >= columns))

@@ -271,6 +271,23 @@ def test_a_copy_of_a_model_takes_raw_text(tmp_path):
         assert copied.predict(some).tolist() == [0, labels - 1]
 
 
+def test_a_model_of_documents_in_memory_takes_files(tmp_path):
+    file = tmp_path / "new.txt"
+    file.write_text("0\ta b\n1\tb c\n")
+    model = hogwild.train(Features().rows(["a b", "b c"] * 20, [0, 1] * 20)).model
+    assert model.evaluate(model.load(file))["error"] == 0
+
+
+def test_rows_of_other_features_are_refused():
+    given = ["a b", "b c"] * 20
+    model = hogwild.train(Features(ngrams=2).rows(given, [0, 1] * 20)).model
+    with pytest.raises(DataError, match=r"other settings than the training data \(ngrams\)"):
+        model.predict(Features().rows(given))
+    plain = hogwild.train(hogwild.Rows(np.eye(4), [0, 1, 0, 1])).model
+    with pytest.raises(DataError, match="the model was not trained on such"):
+        plain.predict(Features(bits=2).rows(given))
+
+
 def test_damaged_text_is_counted_and_separates_words(tmp_path):
     """Also forms that are longer than needed, surrogates, and characters that are cut off."""
     damaged = [

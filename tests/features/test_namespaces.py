@@ -117,6 +117,7 @@ def test_options_of_other_formats_are_refused(tmp_path):
     file.write_text("1 |a x\n")
     with pytest.raises(OptionError, match=r"label: not for Vowpal Wabbit.*\nngrams: not for"):
         hogwild.load(file, label="x", ngrams=2)
+    assert hogwild.load(file).columns == 2**20  # whose name is enough
 
 
 def test_bad_files(tmp_path):

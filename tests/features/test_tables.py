@@ -143,6 +143,28 @@ def test_what_columns_are_is_guessed_and_said(tmp_path, capsys):
     assert not cli.main(["evaluate", str(model), str(file)])
 
 
+def test_a_model_of_a_table_takes_tables_of_any_format(tmp_path):
+    file, other = tmp_path / "t.csv", tmp_path / "u.tsv"
+    file.write_bytes(HEAD)
+    other.write_text("b\ty\ta\nz\t-1\t3\n")
+    rows = hogwild.load(file, label="y", format="csv")
+    again = hogwild.load(other, features=rows.features)
+    begin = int(rows.begins[1])
+    assert again.indices.tolist() == rows.indices[begin:].tolist()
+    assert again.values.tolist() == rows.values[begin:].tolist()
+
+
+def test_a_very_long_field(tmp_path):
+    file = tmp_path / "t.csv"
+    words = " ".join(f"w{k}" for k in range(50_000))
+    file.write_text(f'y,a\n1,"{words}\n{words}"\n0,short\n')
+    rows = hogwild.load(file, label="y", text="a", counting="count", norm="none")
+    once = twin.row(words, twin.murmur(b"a"), counting="count", norm="none")
+    begin, end = int(rows.begins[0]), int(rows.ends[0])
+    assert rows.indices[begin:end].tolist() == list(once)
+    assert rows.values[begin:end].tolist() == [2 * value for value in once.values()]
+
+
 def test_a_table_without_a_header(tmp_path):
     file = tmp_path / "t.csv"
     file.write_text("1;x;0.5\n-1;y;2\n1;x;7\n")
