@@ -51,6 +51,8 @@ LEAST_BASELINE = 1 / 0.65
 LEAST_VW = 4.0
 LEAST_TABLES = 1.5
 
+COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}  # as installed: modules need not be compiled each time
+
 NOTES = f"""
 The best of {REPEATS}, in turn (scikit-learn once); files in the page cache. Reading is the whole
 call, arrays made and checked; a training is the whole command, one epoch of SGD, and saves it."""
@@ -123,11 +125,13 @@ def shell(file: Path, given: Given) -> list[Line]:
     train += ["--model", str(model)]
     ours = [*train, "--solver", "sgd"]  # which the first commits did not have, nor others
     vw = ["vw", "--quiet", "--loss_function", "hinge", "-d", str(given.folder / "rows.vw")]
-    calls: dict[str, Callable[[], float]] = {"ours": partial(timed, partial(finish, ours))}
+    calls: dict[str, Callable[[], float]] = {
+        "ours": partial(timed, partial(finish, ours, COMPILED))
+    }
     if given.baseline is not None:
         tree = given.baseline
-        path = {"PYTHONPATH": os.fspath(tree)}
-        calls["baseline"] = partial(timed, partial(finish, train, path, folder=tree))
+        there = COMPILED | {"PYTHONPATH": os.fspath(tree)}
+        calls["baseline"] = partial(timed, partial(finish, train, there, folder=tree))
     if shutil.which("vw"):
         as_vw(file, given.folder / "rows.vw")
         calls["vw"] = partial(timed, partial(finish, [*vw, "-f", str(model)]))

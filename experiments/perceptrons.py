@@ -25,7 +25,7 @@ from experiments import report
 from experiments.shapes import SHAPES
 from hogwild import OptionError, Rows
 from hogwild.threads import share_of
-from hogwild.training import row_sets
+from hogwild.training import Sources, row_sets
 
 Row = dict[str, Any]
 
@@ -89,7 +89,7 @@ def data_of(given: Any) -> dict[str, tuple[Rows, Rows]]:
     """Rows to learn from and to test on, by name."""
     if given.data is None:
         return {name: split(SHAPES[name](given.rows, 0)) for name in GENERATED}
-    rows, test, _ = row_sets(given.data, given.test, None, "auto")
+    rows, test, _ = row_sets(given.data, given.test, None, Sources())
     if len(rows.labels) != 2:
         count = len(rows.labels)
         raise OptionError(f"--data: votes are between two classes; {rows.name} has {count}")

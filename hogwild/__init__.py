@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # for these, a redundant alias says that the name is public
     from hogwild.config import Config as Config
     from hogwild.coordinator import Result as Result
     from hogwild.coordinator import Watcher as Watcher
+    from hogwild.data.cache import cached as cached
+    from hogwild.data.convert import convert as convert
     from hogwild.data.files import load as load
     from hogwild.data.files import save as save
     from hogwild.data.ratings import Ratings as Ratings
@@ -35,6 +37,7 @@ if TYPE_CHECKING:  # for these, a redundant alias says that the name is public
     from hogwild.estimators import HogwildClassifier as HogwildClassifier
     from hogwild.estimators import HogwildRegressor as HogwildRegressor
     from hogwild.estimators import MatrixFactorization as MatrixFactorization
+    from hogwild.features.encoder import Features as Features
     from hogwild.grids import logspace as logspace
     from hogwild.learn.registry import load_model as load_model
     from hogwild.models.factors import FactorModel as FactorModel
@@ -42,6 +45,8 @@ if TYPE_CHECKING:  # for these, a redundant alias says that the name is public
     from hogwild.parallel.pool import close_pool as close_pool
     from hogwild.selection import SearchResult as SearchResult
     from hogwild.selection import search as search
+    from hogwild.streaming import StreamResult as StreamResult
+    from hogwild.streaming import train_stream as train_stream
     from hogwild.training import train as train
 
 __version__ = VERSION
@@ -51,6 +56,8 @@ _HOMES = {
     "certificate": ("Certificate", "certify"),
     "config": ("Config",),
     "coordinator": ("Result", "Watcher"),
+    "data.cache": ("cached",),
+    "data.convert": ("convert",),
     "data.files": ("load", "save"),
     "data.ratings": ("Ratings",),
     "data.ratings_files": ("load_ratings", "save_ratings"),
@@ -61,12 +68,14 @@ _HOMES = {
         *("HogwildWarning", "OptionError", "WorkerError"),
     ),
     "estimators": ("HogwildClassifier", "HogwildRegressor", "MatrixFactorization"),
+    "features.encoder": ("Features",),
     "grids": ("logspace",),
     "learn.registry": ("load_model",),
     "models.factors": ("FactorModel",),
     "models.linear": ("LinearModel",),
     "parallel.pool": ("close_pool",),
     "selection": ("SearchResult", "search"),
+    "streaming": ("StreamResult", "train_stream"),
     "training": ("train",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

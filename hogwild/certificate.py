@@ -40,6 +40,7 @@ from hogwild.threads import share_of, side_by_side
 # Gaps of the solver, as shares of the objective: a smaller one is asked for where the gap of the
 # model would be much smaller for it
 GAPS = 1e-2, 1e-3, 1e-4, 1e-5
+ROUNDING = 1e-12  # share of an objective that a bound may lie above it, where both are the optimum
 MUCH = 0.1  # share of the model's gap that may be the solver's
 # Non-zeros that a solver visits for each of its gaps, and the least and most passes
 MOST_WORK, FEWEST_PASSES, MOST_PASSES = 2e9, 200, 10_000
@@ -243,6 +244,8 @@ class _Proving:
                 break
         how = self._how(moved, result.reason, visits / len(self._rows))
         penalty = float(self._config.l2 or 0.0), self._config.l1
+        if 0.0 < bound - objective <= ROUNDING * abs(objective):
+            bound = objective
         gap = gap_of(objective, bound)
         return Certificate(objective, bound, gap, how, self._config.loss_name, *penalty)
 
@@ -272,7 +275,7 @@ class _Proving:
         return how + UNFINISHED.get(reason, "")
 
     def _look(self) -> tuple[float, State | None]:
-        """The objective, and where the solver begins: at the model, if that is of use."""
+        """The objective, and where the solver begins: at the model, if that is better than 0."""
         known = self._weights[:, : self._rows.columns]
         scores = self._scores(known)
         w, l2 = self._weights.ravel(), float(self._config.l2 or 0.0)

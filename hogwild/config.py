@@ -5,6 +5,7 @@ import difflib
 import math
 import numbers
 import operator
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -209,6 +210,12 @@ class Config:
     patience: int = option(2, "epochs in a row without progress before training stops", least=1)
     target: float | None = option(None, "stop when the objective is at most this")
     time_limit: float | None = option(None, "stop after this many seconds of training", above=0)
+    memory: str | None = option(
+        None,
+        "most memory to use, such as 2G: rows of a larger .rows file stay on the disk, and are "
+        "read in every epoch [as much as there is]",
+        family="linear",
+    )
     workers: int | None = option(
         None, "number of workers [chosen automatically]", least=1, most=MOST_WORKERS
     )
@@ -240,8 +247,8 @@ class Config:
     solver: str = option(
         AUTO,
         "sgd: stochastic gradient descent. Others need no learning rate, and prove how near the "
-        "optimum they are: dual (dual coordinate ascent), newton (Newton's method, for losses with "
-        "a second derivative), cg (conjugate gradients, for the squared loss), closed (the normal "
+        "optimum they are: dual (dual coordinate ascent), newton (Newton's method), "
+        "cg (conjugate gradients, for the squared loss), closed (the normal "
         "equations, for the squared loss and few columns), coordinate (coordinate descent on "
         "columns, with --l1; it copies the data), gd (batch gradient descent) and lbfgs (L-BFGS), "
         "both for teaching and comparison. auto: what suits the loss and the data, and sgd where "
@@ -327,6 +334,8 @@ class Config:
             return None
         if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
             return f"{known.name}: expected {wanted}, not {value!r}"
+        if known.name == "memory" and bytes_of(value) is None:
+            return f"memory: expected bytes, such as 500M or 2G, not {value!r}"
         if limits["choices"] and value not in (
             able := limits["choices"](self.task if self.task in TASKS else None)
         ):
@@ -363,6 +372,11 @@ class Config:
             return 0.0
         given = getattr(self, own.option)
         return float(own.default if given is None else given)
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """The most memory to use, in bytes; None: as much as there is."""
+        return None if self.memory is None else bytes_of(self.memory)
 
     @property
     def family(self) -> str:
@@ -466,6 +480,14 @@ LIMITS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "below": ("below", operator.lt),
     "most": ("at most", operator.le),
 }
+
+
+def bytes_of(text: str) -> int | None:
+    """The number of bytes that a text such as 500M means; None where it means none."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if found is None:
+        return None
+    return int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " ")) or None
 
 
 def _unknown(name: str, names: list[str]) -> str:

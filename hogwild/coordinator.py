@@ -33,8 +33,8 @@ from hogwild.trace import header as trace_header
 LEAST_SCALE = 1e-12
 LEAST_HURRIED = 0.75
 FINISHED_PARTS = 8  # of the weights, that workers make whole side by side
-# Passes, and non-zeros in them, after which it is said that a gap is still far from the wanted one:
-# some seconds. A pass takes at least as long as so many non-zeros. And how many times is far
+# After this number of passes and of non-zeros in them (some seconds), a note says that the gap is
+# still far from the wanted one: `FAR` times. A pass counts as `LEAST_PASS` non-zeros at least
 SLOW, SLOW_NONZEROS, LEAST_PASS, FAR = 100, 3e9, 1e5, 10.0
 NEAR = 1e-3  # what is wanted where tol is 0
 SHORT = 0.1  # seconds of training, before which nobody asks how busy other programs are
@@ -128,6 +128,9 @@ class Watcher:
     def note(self, text: str) -> None:
         """Something was left out or done otherwise than asked."""
         warnings.warn(text, HogwildWarning, stacklevel=2)
+
+    def tell(self, text: str) -> None:
+        """Something was done of which the user may want to know."""
 
     def start(self, header: Row) -> None:
         """Training begins."""
@@ -566,7 +569,7 @@ class Run:
         self._check_finite(row["tracked"])
         slow = self._gains_little(row["tracked"])
         due = self._is_due(row["epoch"])
-        # Losses met on the way are no proof of an epoch that went wrong, only a reason to look
+        # The online loss does not prove that an epoch went wrong: it is only a reason to evaluate
         doubtful = self.problem.went_wrong(row["tracked"], np.inf)
         if row["objective"] is None and (due or limit or slow or doubtful):
             found = self._evaluate()

@@ -1,4 +1,4 @@
-"""How a training run shows itself: lines, or JSON."""
+"""What a training run prints: lines, or JSON."""
 
 import json
 import shutil
@@ -22,7 +22,7 @@ MORE = 3  # times as many epochs, or as much time, to try where there were too f
 
 
 class Lines(Watcher):
-    """For people: what is trained and how, a line for each epoch, and how it ended.
+    """Prints for people: what is trained and how, a line for each epoch, and how training ended.
 
     With `why`, the reasons for what was chosen, too. `named` writes an option as it is typed.
     """
@@ -34,6 +34,9 @@ class Lines(Watcher):
 
     def note(self, text: str) -> None:
         say(f"note: {text}")
+
+    def tell(self, text: str) -> None:
+        say(text)
 
     def start(self, header: Row) -> None:
         chosen, options = header["chosen"], header["options"]
@@ -104,7 +107,7 @@ class Silent(Watcher):
 
 
 class Json(Silent):
-    """For programs: the header, a row for each epoch, and the end, as JSON lines."""
+    """Prints for programs: the header, a row for each epoch, and the end, as JSON lines."""
 
     def start(self, header: Row) -> None:
         say(json.dumps(header))
@@ -190,7 +193,7 @@ def ending(result: Any, named: Callable[[str, str], str]) -> str:
         after = f" at the target{after}"
     elif result.reason == "overfitting":
         best = result.model.about["trace"]["last"]["epoch"]
-        then = f": the loss on held-out data falls no more; the model is that of epoch {best}"
+        then = f": the loss on held-out data no longer falls; the model is from epoch {best}"
     elif result.reason == "unreachable":
         then += "; the target is below the optimum"
     elif result.reason in ("converged", "interrupted"):
@@ -201,7 +204,7 @@ def ending(result: Any, named: Callable[[str, str], str]) -> str:
 
 
 def _still(result: Any, more: str) -> str:
-    """What there was to gain by going on, and how."""
+    """How much more epochs could still gain, and how to ask for them."""
     if proof := _proof(result):
         return f", not converged: {proof.removeprefix(', ')}; try {more}"
     last = [row["objective"] for row in result.trace if row["objective"] is not None][-2:]

@@ -55,6 +55,13 @@ def fingerprint(array: Array) -> bytes:
     return found
 
 
+def know(array: Array, found: bytes) -> None:
+    """Takes a digest of a frozen array's content for its fingerprint: there was one already."""
+    place = id(array)
+    held = weakref.ref(array, lambda _: _known.pop(place, None))
+    _known[place] = held, found, _probe(array)
+
+
 def _surveyed(array: Array, mask: np.uint32, limit: int) -> tuple[int, bytes]:
     lanes = np.zeros(LANES, np.uint32)
     bad = int(survey(array.view(np.uint32), mask, limit, lanes))
@@ -62,9 +69,7 @@ def _surveyed(array: Array, mask: np.uint32, limit: int) -> tuple[int, bytes]:
     digest.update(f"{array.dtype.str} {len(array)}".encode())
     found = digest.digest()
     if not array.flags.writeable:
-        place = id(array)
-        held = weakref.ref(array, lambda _: _known.pop(place, None))
-        _known[place] = held, found, _probe(array)
+        know(array, found)
     return bad, found
 
 

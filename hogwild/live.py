@@ -42,6 +42,7 @@ class Live:
         self._console: Any = None
         self._lock = threading.Lock()
         self._last: Doing | None = None
+        self._words = ""  # that were said of it
         self._drawn = 0.0  # when
         self._length = 0  # of what is there now
 
@@ -49,6 +50,8 @@ class Live:
         """What is done now; None: the line is cleared."""
         with self._lock:
             known = now is not None and (now.brief or now is self._last)
+            if now is not None and now.over and now.more != self._words:
+                known = False
             if known and time.monotonic() - self._drawn < EVERY:
                 return
             try:
@@ -66,7 +69,7 @@ class Live:
         self._length = 0
 
     def _draw(self, now: Doing) -> None:
-        self._last, self._drawn = now, time.monotonic()
+        self._last, self._words, self._drawn = now, now.more, time.monotonic()
         room = shutil.get_terminal_size().columns - 1
         full = None if now.share is None else round(BAR * min(1.0, max(0.0, now.share)))
         spent = time.monotonic() - now.began

@@ -1,4 +1,4 @@
-"""What the machine lets this process use, what others use of it, and its name in records."""
+"""What this process and other programs use of the machine, and its name in records."""
 
 import math
 import os
@@ -92,7 +92,7 @@ def _whole_memory() -> int:
 
 @asked_lately
 def available_memory() -> int:
-    """Bytes of memory to be had now, without driving other processes out."""
+    """Bytes of memory that are available now, without swapping."""
     granted: int = memory_limit() - _container_memory_in_use()
     return max(0, min(granted, int(psutil.virtual_memory().available)))
 

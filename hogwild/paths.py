@@ -37,7 +37,7 @@ def check_files(outputs: dict[str, PathLike | None], *inputs: Any) -> None:
 
 
 def check_space(path: PathLike, size: int) -> None:
-    """Refuses a path on a disk without room for a model with so many bytes of weights."""
+    """Refuses a path on a disk without room for a model of this size in bytes."""
     needed, free = size + HEAD, shutil.disk_usage(Path(path).absolute().parent).free
     if free < needed:
         raise HogwildError(

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hogwild import status
 from hogwild.data.labels import as_written
 from hogwild.data.opening import opened
 from hogwild.data.rows import Rows
@@ -53,7 +54,8 @@ def write(path: PathLike, title: str, plots: Sequence[Plot]) -> None:
     """Writes plots into a file of the kind that its name says."""
     check_output(path)
     suffix = Path(path).suffix.lower()
-    contents = _page(title, plots) if suffix == PAGE else _picture(title, plots, suffix)
+    with status.doing(f"drawing {path}"):  # matplotlib takes most of a second to load
+        contents = _page(title, plots) if suffix == PAGE else _picture(title, plots, suffix)
     with writing(path) as file:
         file.write(contents)
 

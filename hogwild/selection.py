@@ -29,6 +29,7 @@ from hogwild.data.folds import folds as folds_of
 from hogwild.data.rows import Labels, Rows
 from hogwild.data.sets import Files, named
 from hogwild.errors import DivergenceError, OptionError, WorkerError
+from hogwild.features.encoder import Features
 from hogwild.grids import Options
 from hogwild.interrupt import Interrupt
 from hogwild.learn.choosing import SGD
@@ -43,8 +44,10 @@ from hogwild.status import Doing
 from hogwild.threads import side_by_side
 from hogwild.trace import Row
 from hogwild.training import (
+    Sources,
     asked_for,
     check_judge,
+    features_for,
     row_sets,
     run_and_write,
     watched,
@@ -94,6 +97,7 @@ def search(
     labels: Labels | None = None,
     sample_weight: Any = None,
     index_base: str | int = "auto",
+    features: Features | None = None,
     **options: Any,
 ) -> SearchResult:
     """Cross-validates, picks the best values of options, and trains with them on all rows.
@@ -108,7 +112,7 @@ def search(
         metric: what to compare by: loss, error, log_loss or auc; for a regression loss, rmse, mae,
             r2 or deviance.
         validate: rows (or their file) to compare on.
-        test, model, trace, watcher, verbose, labels, sample_weight, index_base: as for
+        test, model, trace, watcher, verbose, labels, sample_weight, index_base, features: as for
             `hogwild.train`. The record of the run has the rows of the table, too.
         **options: the fields of `hogwild.Config`. Those that are numbers of the model (l2, l1,
             eta0, ...) may be lists, or text such as 1e-6:1e-2:9 (first, last, number of values).
@@ -123,14 +127,16 @@ def search(
         DataError: data that cannot be learned from, or split.
         DivergenceError: the weights overflowed with all values.
     """
-    options = with_task(options, data)
+    settings, options = with_task(options, data, features)
+    how = features_for(data, features, settings)
     plan = plan_of(options, folds, validate is not None)
     check_files({"model": model, "trace": trace}, *named(data, test, validate, sample_weight))
     with watched(watcher, verbose) as follower:
-        rows, tests, judges = row_sets(data, test, validate, index_base, sample_weight)
+        sources = Sources(index_base, features=how)
+        rows, tests, judges = row_sets(data, test, validate, sources, sample_weight)
         found = _Search(rows, judges, labels, folds, metric, plan, follower)
         found.asked = asked_for(
-            options | {"folds": folds, "metric": metric, "index_base": index_base},
+            options | settings | {"folds": folds, "metric": metric, "index_base": index_base},
             data=data,
             test=test,
             validate=validate,

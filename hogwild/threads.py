@@ -25,8 +25,7 @@ class Helper(Thread):
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
-        self._given: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._done: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._given: queue.SimpleQueue[Given | None] = queue.SimpleQueue()
 
     @classmethod
     def one(cls) -> "Helper":
@@ -38,23 +37,22 @@ class Helper(Thread):
         helper.start()
         return helper
 
-    def begin(self, work: Callable[[], None]) -> None:
-        """Has it do something, which must not raise."""
-        self._given.put(work)
-
-    def wait(self) -> None:
-        """Waits until that is done."""
-        self._done.get()
+    def begin(self, work: Callable[[], None]) -> Callable[[], None]:
+        """Has it do something, which must not raise; returns what waits until that is done."""
+        done: queue.SimpleQueue[None] = queue.SimpleQueue()  # the next task has another
+        self._given.put((work, done))
+        return done.get
 
     def run(self) -> None:
-        while (work := self._next()) is not None:
+        while (given := self._next()) is not None:
+            work, done = given
             work()
-            del work  # and all that it holds
+            del given, work  # and all that it holds
             with self.lock:
                 self.idle.append(self)
-            self._done.put(None)
+            done.put(None)
 
-    def _next(self) -> Callable[[], None] | None:
+    def _next(self) -> "Given | None":
         while True:
             try:
                 return self._given.get(timeout=IDLE)
@@ -80,16 +78,18 @@ class Helper(Thread):
         cls.lock, cls.idle = Lock(), []
 
 
+Given = tuple[Callable[[], None], "queue.SimpleQueue[None]"]  # a task, and who waits for it
+
 os.register_at_fork(before=Helper.end_all, after_in_child=Helper.forget_all)
 
 
 def share_of(size: int, count: int, rank: int) -> tuple[int, int]:
-    """Where one of so many shares of a size begins and ends; they differ by at most one."""
+    """Where a share of `size` begins and ends; shares differ by at most one."""
     return size * rank // count, size * (rank + 1) // count
 
 
 def side_by_side(tasks: Iterable[Callable[[], T]], threads: int) -> list[T]:
-    """What the tasks return, in their order; so many threads do them, of which this is one."""
+    """What the tasks return, in their order. `threads` threads do them, with this one."""
     given = list(tasks)
     waiting = enumerate(given)
     lock = Lock()
@@ -107,12 +107,10 @@ def side_by_side(tasks: Iterable[Callable[[], T]], threads: int) -> list[T]:
             except BaseException as failure:
                 failures.append(failure)
 
-    helpers = [Helper.one() for _ in range(1, min(threads, len(given)))]
-    for helper in helpers:
-        helper.begin(work)
+    waits = [Helper.one().begin(work) for _ in range(1, min(threads, len(given)))]
     work()
-    for helper in helpers:
-        helper.wait()
+    for wait in waits:
+        wait()
     if failures:
         raise failures[0]
     return [found[number] for number in range(len(given))]

@@ -5,8 +5,9 @@ import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,13 +16,18 @@ from hogwild import trace as records
 from hogwild.callbacks import together
 from hogwild.config import TASKS, Config
 from hogwild.coordinator import Result, Run, State, Watcher
-from hogwild.data.files import load, load_weights
+from hogwild.data.cache import cached
+from hogwild.data.files import features_of, load, load_weights
+from hogwild.data.opening import suffix_of
 from hogwild.data.ratings import Ratings
 from hogwild.data.ratings_files import load_ratings, named_as_ratings
 from hogwild.data.rows import Labels, Rows, check_same_base
+from hogwild.data.rows_file import SUFFIX
 from hogwild.data.sets import Files, are_files, files_of, name_of, named
 from hogwild.display import Lines
 from hogwild.errors import DataError, HogwildError, OptionError, WorkerError
+from hogwild.features.encoder import Features
+from hogwild.features.settings import NAMES
 from hogwild.learn.problem import Problem
 from hogwild.learn.registry import PROBLEMS
 from hogwild.live import live
@@ -31,6 +37,7 @@ from hogwild.trace import Row
 
 R = TypeVar("R", bound=Result)
 D = TypeVar("D", Rows, Ratings)
+Keep = Callable[..., Path]  # what `cached` does
 
 
 def train(
@@ -49,6 +56,8 @@ def train(
     index_base: str | int = "auto",
     columns: Any = None,
     duplicates: str = "keep",
+    cache: bool = False,
+    features: Features | None = None,
     **options: Any,
 ) -> Result:
     """Trains a model.
@@ -73,8 +82,13 @@ def train(
         index_base: the number of the first column, where `data` is a file of text; see `load`.
         columns: which columns of a file of ratings to read; see `load_ratings`.
         duplicates: what to do with several ratings of an item by a user; see `Ratings`.
+        cache: whether a `.rows` file is kept beside each file of rows, and read in its place until
+            it changes; see `cached`.
+        features: how rows are made, where `data` is a file of text or a table. Test and validation
+            files are read in the same way.
         **options: the fields of `hogwild.Config`: task, loss, l2, epochs, workers, ... For ratings
-            (and files named as such) the default task is mf.
+            (and files named as such) the default task is mf. Those of `hogwild.Features` may stand
+            among them, in place of `features`.
 
     Returns:
         The model, the reason why training stopped, and the trace. After Ctrl-C the reason is
@@ -86,7 +100,7 @@ def train(
         DivergenceError: the objective gets worse, or the weights overflow, however small the rate.
         WorkerError: a worker ended; its `result` has the model of the last finished epoch.
     """
-    options = with_task(options, data)
+    settings, options = with_task(options, data, features)
     if start is not None and not isinstance(start, State | FactorModel):
         raise OptionError(
             "start: it needs the state of a result (result.state) or a model of factors, not "
@@ -95,9 +109,14 @@ def train(
     if isinstance(start, State):
         start.check()
     config = Config.of(options)
+    if not cache:
+        _check_format(config, data)
     check_files({"model": model, "trace": trace}, *named(data, test, validate, sample_weight))
     asked = asked_for(
-        options | {"index_base": index_base, "columns": columns, "duplicates": duplicates},
+        options
+        | settings
+        | {"index_base": index_base, "columns": columns, "duplicates": duplicates}
+        | ({"cache": True} if cache else {}),
         data=data,
         test=test,
         validate=validate,
@@ -109,7 +128,8 @@ def train(
         trained: Any
         tests: Any
         if config.family == "factors":
-            _refuse({"labels": labels, "sample_weight": sample_weight is not None}, config.task)
+            given = {"labels": labels, "sample_weight": sample_weight is not None, "cache": cache}
+            _refuse(given | settings | {"features": features}, config.task)
             if validate is not None:
                 raise OptionError(
                     "validate: not available for the task mf; give early_stopping, a share of the "
@@ -130,7 +150,9 @@ def train(
                     f"patience: the solver {config.solver} stops by what it proves; leave it out, "
                     "or give rows to judge by: validate or early_stopping"
                 )
-            trained, tests, judges = row_sets(data, test, validate, index_base, sample_weight)
+            keep = partial(cached, tell=follower.tell) if cache else None
+            sources = Sources(index_base, keep, features_for(data, features, settings, cache))
+            trained, tests, judges = row_sets(data, test, validate, sources, sample_weight)
             state = start.weights if isinstance(start, State) else None
             more = {"labels": labels, "validate": judges, "start": state}
         with status.doing("preparing"):
@@ -152,11 +174,40 @@ def train(
         return result
 
 
-def with_task(options: dict[str, Any], data: Any) -> dict[str, Any]:
-    """The options, with the task where they leave it open: that of ratings is mf."""
-    by_name = are_files(data) and named_as_ratings(data)
+def _check_format(config: Config, data: Any) -> None:
+    """Refuses a limit of memory for a file that has to be read as a whole, before it is read."""
+    files = files_of(data) if config.memory is not None and are_files(data) else []
+    if any(suffix_of(file) != SUFFIX for file in files):
+        name = name_of(files)
+        raise OptionError(f"memory: it needs a .rows file: hogwild convert {name} train.rows")
+
+
+def with_task(
+    options: dict[str, Any], data: Any, features: Features | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The settings of features among the options, and the others with a task.
+
+    Where they leave the task open, that of ratings is mf. A file named as ratings is a table of
+    rows if there are settings of features.
+    """
+    settings = {name: value for name, value in options.items() if name in NAMES}
+    rest = {name: value for name, value in options.items() if name not in NAMES}
+    tables = bool(settings) or features is not None
+    by_name = are_files(data) and named_as_ratings(data) and not tables
     task = "mf" if by_name or isinstance(data, Ratings) else Config.task
-    return {"task": task} | options
+    return settings, {"task": task} | rest
+
+
+def features_for(
+    data: Any, features: Features | None, settings: dict[str, Any], cache: bool = False
+) -> Features | None:
+    """How rows are made of data; None where that holds rows already."""
+    found = features_of(features, settings)
+    if found is not None and isinstance(data, Rows):
+        raise OptionError("features: the data has columns already; leave out the settings of them")
+    if found is not None and cache:
+        raise OptionError("cache: only for svmlight text; leave it out")
+    return found
 
 
 @contextmanager
@@ -221,7 +272,7 @@ def load_data(
         _refuse({"index_base": index_base != "auto"}, task)
         return _loaded_ratings(data, columns, duplicates)
     _refuse({"columns": columns, "duplicates": duplicates != "keep"}, task)
-    return _loaded_rows(data, index_base)
+    return _loaded_rows(data, Sources(index_base))
 
 
 def _refuse(given: dict[str, Any], task: str) -> None:
@@ -230,20 +281,37 @@ def _refuse(given: dict[str, Any], task: str) -> None:
         raise OptionError("\n".join(wrong))
 
 
+class Sources(NamedTuple):
+    """How files become rows.
+
+    Attributes:
+        index_base: the number of the first column in text.
+        keep: gives the file that is kept for a file, if any are kept.
+        features: makes rows of text and tables.
+    """
+
+    index_base: str | int = "auto"
+    keep: Keep | None = None
+    features: Features | None = None
+
+
 def row_sets(
-    data: Any, test: Any, validate: Any, index_base: str | int, sample_weight: Any = None
+    data: Any, test: Any, validate: Any, sources: Sources, sample_weight: Any = None
 ) -> tuple[Rows, Rows | None, Rows | None]:
     """Rows to learn from, to test on and to judge by; loaded where they are names of files."""
-    rows = weighted(_loaded_rows(data, index_base), sample_weight)
-    return rows, _others(test, rows, "test on"), _others(validate, rows, "judge by")
+    rows = weighted(_loaded_rows(data, sources), sample_weight)
+    # Of a file, the training data says which number its first column has, and how it is read
+    base = "auto" if rows.index_base is None else rows.index_base
+    sources = sources._replace(index_base=base, features=rows.features)
+    others = _others(test, rows, "test on", sources), _others(validate, rows, "judge by", sources)
+    return rows, *others
 
 
-def _others(given: Any, rows: Rows, purpose: str) -> Rows | None:
+def _others(given: Any, rows: Rows, purpose: str, sources: Sources) -> Rows | None:
     """Rows or their file that go with those to learn from; None where none are given."""
     if given is None:
         return None
-    # Of a file, the training data says which number its first column has
-    others = _loaded_rows(given, "auto" if rows.index_base is None else rows.index_base)
+    others = _loaded_rows(given, sources)
     check_same_base(others, rows.index_base, rows.name)
     return _not_empty(others, purpose)
 
@@ -275,12 +343,20 @@ def check_judge(config: Config) -> None:
         raise OptionError("\n".join(problems))
 
 
-def _loaded_rows(data: Any, index_base: str | int) -> Rows:
+def _loaded_rows(data: Any, sources: Sources) -> Rows:
     if are_files(data):
-        if named_as_ratings(data):
+        if named_as_ratings(data) and sources.features is None:
             name = name_of(files_of(data))
-            raise OptionError(f"task: {name} holds ratings, by its name; use the task mf")
-        return load(data, index_base=index_base)
+            raise OptionError(
+                f"task: {name} holds ratings, by its name; use the task mf, or say which column of "
+                "a table has the label (label)"
+            )
+        base = sources.index_base
+        if sources.keep is not None:
+            data = [sources.keep(file, index_base=base) for file in files_of(data)]
+        return load(data, index_base=base, features=sources.features)
+    if sources.features is not None and not isinstance(data, Rows | Ratings):
+        return sources.features.rows(data)
     return _checked(data, Rows)
 
 

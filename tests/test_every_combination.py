@@ -30,7 +30,7 @@ def refused(loss, target, penalty, strategy):
     if not kinds.intersection((SIGNS, CLASSES) if has_labels else (NUMBERS, COUNTS)):
         return f"loss: '{loss}' is not one of"
     if penalty != "l2" and STRATEGIES[strategy].averages:
-        return "strategy: it needs to be one that takes no means of weights with l1, or"
+        return "strategy: it needs to be one that does not average weights, with l1 or"
     if kinds == {COUNTS} and target == NUMBERS:
         return f"the loss {loss} needs targets that are not negative"
     if kinds == {CLASSES} and target == LABELS:

@@ -115,7 +115,7 @@ def test_many_classes_and_many_rows_leave_the_frequent_ones_and_some_points() ->
         ("plot empty.jsonl", 1, "no epoch was finished"),
         ("evaluate n.hog numbers.svm --plot c.html", 1, "the model predicts numbers"),
         ("evaluate m.hog one.svm --plot c.html", 1, "one class only"),
-        ("evaluate m.hog rows.svm --plot c.html --certify", 2, "--plot: not with certify"),
+        ("evaluate m.hog rows.svm --plot c.html --certify", 2, "--plot: not together with certify"),
     ],
 )
 def test_what_cannot_be_plotted_is_refused(

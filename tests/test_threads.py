@@ -44,6 +44,26 @@ def test_idle_threads_end_after_a_while_and_work_on_before():
     raise AssertionError("threads are left")
 
 
+def test_several_threads_may_have_helpers_at_the_same_time():
+    """One that is done with a task may be taken for another before the first is waited for."""
+
+    def rest(number):
+        time.sleep(1e-4)
+        return number
+
+    def many(number):
+        for _ in range(200):
+            assert side_by_side([partial(rest, number)] * 2, 2) == [number, number]
+        return True
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        assert all(side_by_side([partial(many, number) for number in range(8)], 8))
+    finally:
+        sys.setswitchinterval(interval)
+
+
 def test_forked_processes_have_threads_of_their_own():
     """Of several that fork, while others are at work; Python 3.12 warns where threads are left."""
     script = """

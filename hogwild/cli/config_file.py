@@ -69,5 +69,6 @@ def _from_record(path: str, text: str) -> dict[str, Any]:
         return dict(next(row for row in rows if row["kind"] == "header")["asked"])
     except (ValueError, KeyError, TypeError, StopIteration):
         raise DataError(
-            f"config: {path} is no trace with the options of its run; train --trace writes them"
+            f"config: {path} is not a trace that has the options of its run; "
+            "train --trace writes one"
         ) from None

@@ -44,7 +44,7 @@ MISSING = {
     "auc": "labels or ratings of one kind only",
     "r2": "all targets are equal",
 }
-OBJECTIVE = "loss", "l2", "l1"  # what a certificate may need to be told
+OBJECTIVE = "loss", "l2", "l1"  # options that a certificate may need
 MOST = 10  # classes whose errors or weights are printed
 
 EXAMPLES = ("m.hog test.svm", "m.hog train.svm --certify")
@@ -62,8 +62,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--certify",
         action="store_true",
         help="prove how near the optimum of its objective on DATA a linear model is; MODEL may "
-        "also be LIBLINEAR's text, or an .npz with weights, intercept and labels; of several "
-        "classes, a line of weights for each, as scikit-learn's coef_ has",
+        "also be LIBLINEAR's text, or an .npz with weights, intercept and labels; for several "
+        "classes the weights have a line for each, as scikit-learn's coef_",
     )
     for name, what in (("loss", "the loss"), ("l2", "the L2 penalty"), ("l1", "the L1 penalty")):
         kind = {"metavar": "LOSS"} if name == "loss" else {"metavar": "X", "type": float}
@@ -84,7 +84,7 @@ def run(parsed: argparse.Namespace) -> int:
     """Prints the objective, and the metrics of the kind of target; or a certificate."""
     if parsed.plot is not None:
         if parsed.certify:
-            raise OptionError("plot: not with certify, which looks at no scores")
+            raise OptionError("plot: not together with certify, which computes no scores")
         inputs = named(parsed.model, files_in(parsed), parsed.sample_weight)
         check_files({"plot": parsed.plot}, *inputs)
         plots.check_output(parsed.plot)
@@ -99,7 +99,7 @@ def run(parsed: argparse.Namespace) -> int:
         found = model.evaluate(load_ratings(files_in(parsed), columns=parsed.columns))
     else:
         refuse(parsed, model, "columns")
-        rows = load(files_in(parsed), index_base=base_of(model))
+        rows = model.load(files_in(parsed))
         rows = weighted(rows, parsed.sample_weight)
         found = model.evaluate(rows)
         if parsed.plot is not None:

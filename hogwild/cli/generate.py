@@ -10,14 +10,16 @@ import numpy as np
 from hogwild.cli.parser import group
 from hogwild.cli.streams import show
 from hogwild.data.files import save
+from hogwild.data.opening import unpacked
 from hogwild.data.ratings_files import format_to_write, save_ratings
 from hogwild.data.synthetic import rcv1, rcv1_classes, rcv1_numbers
 from hogwild.data.synthetic_ratings import movielens
+from hogwild.data.synthetic_text import reviews
 from hogwild.errors import OptionError
 from hogwild.learn.targets import Classes, Counts, Numbers, SeveralLabels
 from hogwild.models.heads import HeadsModel
 from hogwild.models.linear import LinearModel
-from hogwild.paths import check_files
+from hogwild.paths import check_files, writing
 
 TEST_SHARE = 0.1
 
@@ -38,6 +40,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--labels", type=float, metavar="X", help=several)
     add("--targets", metavar="WORD", help="numbers or counts, in place of the labels")
     add("--weights", metavar="FILE", help="a file for the weights behind the labels, as a model")
+    text = "reviews: a label and a document a line, with pairs of words that tell"
+    add = _kind(kinds, "text", text, ".txt", _write_text)
+    add("--rows", type=int, default=100_000, metavar="N", help="how many documents [%(default)s]")
+    add("--first-row", type=int, default=0, metavar="N", help=first)
     text = "half stars by users for items, by default as many as in MovieLens 1M"
     add = _kind(kinds, "ratings", text, ".csv, .tsv, .npz or .mtx", _write_ratings)
     all_of_them = "how many ratings, those for --test among them [%(default)s]"
@@ -100,6 +106,17 @@ def _write_rcv1(parsed: argparse.Namespace) -> None:
         f"{parsed.output}: {len(rows):,} rows, {rows.columns:,} columns, "
         f"{rows.nonzeros:,} non-zeros"
     )
+
+
+def _write_text(parsed: argparse.Namespace) -> None:
+    check_files({"output": parsed.output})
+    size = 0
+    path = Path(parsed.output)
+    with writing(path) as raw, unpacked(path, raw, "wb") as file:
+        for lines in reviews(parsed.rows, parsed.seed, first_row=parsed.first_row):
+            file.write(lines)
+            size += len(lines)
+    show(f"{parsed.output}: {parsed.rows:,} documents, {size / 1e6:,.1f} MB")
 
 
 def _write_ratings(parsed: argparse.Namespace) -> None:

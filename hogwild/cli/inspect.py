@@ -3,14 +3,18 @@
 import argparse
 import dataclasses
 import json
+import math
 import re
 import textwrap
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from hogwild.cli.features import add_features, feature_options
 from hogwild.cli.model_lines import inspect_model
 from hogwild.cli.options import add_columns, add_data, add_index_base, files_in, plain
-from hogwild.cli.parser import group
+from hogwild.cli.parser import Parser, group
 from hogwild.cli.streams import show
 from hogwild.data import rating_statistics, statistics
 from hogwild.data.files import FORMATS as ROW_FORMATS
@@ -19,14 +23,16 @@ from hogwild.data.npz import Arrays
 from hogwild.data.opening import opened, suffix_of
 from hogwild.data.ratings_files import FORMATS, load_ratings, named_as_ratings
 from hogwild.data.ratings_npz import ITEMS, USERS
+from hogwild.data.rows import Rows
 from hogwild.data.sets import files_of
 from hogwild.errors import DataError, OptionError
+from hogwild.features.settings import MOST_BITS
 from hogwild.model_file import is_model
 
 QUANTILES = ("least", "5 %", "25 %", "median", "75 %", "95 %", "most")
 MOST_VALUES = 12  # different ratings that are shown one by one
 
-DOUBTFUL = ".dat"  # these hold ratings, mostly
+DOUBTFUL = ".dat"  # files of this name mostly hold ratings
 FEATURE = re.compile(rb"(?:[0-9]+|qid):[^:]*")
 BETWEEN = (b",", b";", b"::", b"\t")  # fields of ratings, beside blanks
 LOOKED_AT = 1 << 16  # bytes, in which the first line with anything in it must be
@@ -37,22 +43,23 @@ EXAMPLES = ("train.svm", "ratings.csv --json")
 DOING = "inspecting"
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: Parser) -> None:
     add_data(
         parser,
         "a model, rows (svmlight text, .npz) or ratings (.csv, .tsv, .dat, .mtx, .npz); text also "
-        "as .gz, .bz2, .xz or .zst. Where the name does not tell which, what is in it does",
+        "as .gz, .bz2, .xz or .zst. If the name leaves the kind open, the content decides",
     )
     add = group(parser, "model").add_argument
     add("--top", type=int, metavar="N", help="of a linear model: the N largest weights, by class")
     add("--features", metavar="FILE", help="with --top: the name of a column a line, in order")
     kind = group(parser, "data").add_mutually_exclusive_group()
-    kind.add_argument("--rows", action="store_true", help="take the data for rows")
-    kind.add_argument("--ratings", action="store_true", help="take the data for ratings")
+    kind.add_argument("--rows", action="store_true", help="read the data as rows")
+    kind.add_argument("--ratings", action="store_true", help="read the data as ratings")
     add = group(parser, "output").add_argument
     add("--json", action="store_true", help="print one JSON object")
     add_index_base(parser)
     add_columns(parser)
+    add_features(parser)
 
 
 def run(parsed: argparse.Namespace) -> int:
@@ -62,22 +69,28 @@ def run(parsed: argparse.Namespace) -> int:
         return inspect_model(parsed, paths[0])
     given = [name for name in ("top", "features") if getattr(parsed, name) is not None]
     if given:
-        raise OptionError("\n".join(f"{name}: it is for models" for name in given))
-    given = parsed.rows or parsed.ratings
+        raise OptionError("\n".join(f"{name}: only for models" for name in given))
+    settings = feature_options(parsed)
+    if settings and parsed.ratings:
+        raise OptionError("ratings: they have no features; leave out --ratings or the others")
+    decided = parsed.rows or parsed.ratings or bool(settings)
     path = paths[0]
-    are_ratings = parsed.ratings if given else named_as_ratings(paths) or _are_ratings(path)
+    are_ratings = parsed.ratings if decided else named_as_ratings(paths) or _are_ratings(path)
     if are_ratings and parsed.index_base != "auto":
-        raise OptionError("index_base: it is for rows, and these are ratings (else say --rows)")
+        raise OptionError(
+            "index_base: only for rows, but the data was read as ratings (--rows reads it as rows)"
+        )
     if parsed.columns and not are_ratings:
-        raise OptionError("columns: they are of ratings, and these are rows (else say --ratings)")
+        raise OptionError(
+            "columns: only for ratings, but the data was read as rows (--ratings reads it "
+            "as ratings)"
+        )
     try:
         found, means, shown = (_ratings if are_ratings else _rows)(parsed)
     except DataError as problem:
-        if given or not are_ratings or not path.is_file() or suffix_of(path) in FORMATS:
+        if decided or not are_ratings or not path.is_file() or suffix_of(path) in FORMATS:
             raise
-        raise DataError(
-            f"{problem}\n(it was taken for ratings; --rows takes it for rows)"
-        ) from None
+        raise DataError(f"{problem}\n(it was read as ratings; --rows reads it as rows)") from None
     if parsed.json:
         show(json.dumps(dataclasses.asdict(found) | {"meaning": means}))
         return 0
@@ -88,7 +101,7 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _are_ratings(path: Path) -> bool:
-    """Whether a file whose name does not tell holds ratings: what is in it does."""
+    """Whether a file holds ratings, by its content if its name leaves that open."""
     suffix = suffix_of(path)
     if suffix == DOUBTFUL:
         return True
@@ -114,7 +127,8 @@ def _line_is_ratings(line: bytes) -> bool:
 
 
 def _rows(parsed: argparse.Namespace) -> Found:
-    rows = load(files_in(parsed), index_base=parsed.index_base, labels=False)
+    settings, files = feature_options(parsed), files_in(parsed)
+    rows = load(files, index_base=parsed.index_base, labels=bool(settings), **settings)
     found = statistics.statistics(rows)
     empty = f", {found.empty_rows:,} of them empty" if found.empty_rows else ""
     how = "" if found.rho_exact else f" (at least; the largest among {found.rho_sample:,} rows)"
@@ -130,11 +144,31 @@ def _rows(parsed: argparse.Namespace) -> Found:
         ("Delta", f"{found.delta:.4f}   share of the rows that hold the most frequent column"),
         ("rho", f"{found.rho:.4f}   {overlap}"),
     ]
+    if rows.features is not None:
+        shown[2:2] = _features(files, rows, found.columns_used, settings)
     few = [entry for entry in found.frequency if entry[0] < found.columns_used]
     if few:
         shares = ", ".join(f"{100 * share:.0f} % in the {columns:,}" for columns, share in few)
         shown.append(("skew", f"of the non-zeros, {shares} most frequent columns"))
     return found, statistics.meaning(found), shown
+
+
+def _features(files: Any, rows: Rows, used: int, settings: dict[str, Any]) -> list[tuple[str, str]]:
+    """How many features share columns. With many more columns next to none do."""
+    shown = [("", note) for note in rows.notes]
+    plain = {"bits": MOST_BITS, "idf": False, "keep_names": False}
+    wide = load(files, **settings | plain)
+    apart = len(np.unique(wide.indices))
+    every = 1 << MOST_BITS
+    features = round(-every * math.log1p(-apart / every))  # all but those that still collide
+    columns = 1 << rows.features.settings.bits
+    expected = columns * -math.expm1(-features / columns)
+    alone = features * math.exp(-features / columns)
+    text = (
+        f"{features:,} different ones, {100 * (1 - alone / features):.1f} % of them share a column"
+    )
+    more = f"{used:,} columns used; {expected:,.0f} are expected of a random hash"
+    return [("features", text), ("", more), *shown]
 
 
 def _labels(counts: tuple[tuple[object, int], ...], kinds: int, rows: int) -> str:
@@ -168,7 +202,7 @@ def _ratings(parsed: argparse.Namespace) -> Found:
 
 
 def _few(single: int, empty: int) -> str:
-    """Of users or items: how many have next to nothing to learn from."""
+    """How many users or items have one rating or none."""
     said = f", {single:,} of them with one rating only" if single else ""
     return said + (f", {empty:,} without any" if empty else "")
 

@@ -26,11 +26,11 @@ GROUP = {
 }
 
 
-def add_config(parser: Parser, without: Collection[str] = ()) -> None:
-    """One option for each field of `Config`. Their values are checked there, all at once.
+def add_config(parser: Parser, without: Collection[str] = (), searches: bool = True) -> None:
+    """Adds an option for each field of `Config`, which checks their values, all at once.
 
-    Those that are not given are left out, so that the rest can tell. Where the command line names a
-    task, help shows what that takes.
+    An option that is not given is left out of the result. Where the command line names a task, help
+    shows what the task takes. `searches`: whether several values of an option can be compared.
     """
     task = parser.task if parser.task in TASKS else None
     for known in dataclasses.fields(Config):
@@ -53,7 +53,8 @@ def add_config(parser: Parser, without: Collection[str] = ()) -> None:
                 way["metavar"] = "|".join(choices(task))
             elif choices:
                 way["help"] += f". {_of_tasks(choices)}"
-            way["help"] += "; FROM:TO:COUNT compares values" if known.metadata["searched"] else ""
+            if searches and known.metadata["searched"]:
+                way["help"] += "; FROM:TO:COUNT compares values"
             way["help"] += "" if known.default is None else f" [{known.default}]"
         if task and known.metadata["family"] not in (None, TASKS[task].family):
             way["help"] = argparse.SUPPRESS

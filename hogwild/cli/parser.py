@@ -5,7 +5,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
-GROUPS = ("data", "model", "training", "parallel", "output")
+GROUPS = ("data", "features", "model", "training", "parallel", "output")
 
 
 class Parser(argparse.ArgumentParser):

@@ -13,7 +13,7 @@ EXAMPLES = ("run.jsonl", "one.jsonl other.jsonl --against epochs --output curves
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "traces", metavar="TRACE", nargs="+", help="a file that train --trace wrote"
+        "traces", metavar="TRACE...", nargs="+", help="files that train --trace wrote"
     )
     add = group(parser, "output").add_argument
     add(

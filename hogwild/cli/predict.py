@@ -7,14 +7,15 @@ from typing import Any
 
 from hogwild.cli.options import add_columns, add_data, add_model, base_of, files_in, plain, refuse
 from hogwild.cli.parser import group
-from hogwild.cli.streams import add_output, put
-from hogwild.data.files import load
+from hogwild.cli.streams import add_output, complain, put
 from hogwild.data.ratings_files import load_ratings
+from hogwild.data.rows import Rows
 from hogwild.data.sets import named
 from hogwild.errors import OptionError
 from hogwild.learn.registry import load_model
 from hogwild.models.factors import FactorModel
 from hogwild.paths import check_files
+from hogwild.streaming import STANDARD_INPUT, rows_of_stream
 
 LINES = 100_000  # made and written at a time
 
@@ -24,7 +25,8 @@ DOING = "predicting"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
-    what = "rows to predict, or pairs of user and item; labels and ratings in it are ignored"
+    what = "rows to predict, or - for a stream of text from standard input; or pairs of user and "
+    what += "item. Labels and ratings in it are ignored"
     add_data(parser, what)
     add_output(parser)
     add = group(parser, "output").add_argument
@@ -58,7 +60,30 @@ def _of_pairs(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
 
 def _of_rows(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
     refuse(parsed, model, "strict", "columns")
-    rows = load(files_in(parsed), index_base=base_of(model), labels=False)
+    data = files_in(parsed)
+    if data == STANDARD_INPUT:
+        return _of_stream(model, parsed)
+    return _predicted(model, model.load(data, labels=False), parsed)
+
+
+def _of_stream(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
+    """Some rows at a time, as they come."""
+    if model.features is not None:
+        raise OptionError(
+            "data: a stream has svmlight text; write the rows into a file, and name it"
+        )
+    unseen = 0
+    for rows in rows_of_stream(STANDARD_INPUT, base_of(model), labels=False):
+        known = rows
+        if rows.columns > model.columns:
+            known = rows.narrowed(model.columns)
+            unseen += rows.nonzeros - known.nonzeros
+        yield from _predicted(model, known, parsed)
+    if unseen:
+        complain(f"{unseen:,} values are in columns that the model never saw; they are ignored")
+
+
+def _predicted(model: Any, rows: Rows, parsed: argparse.Namespace) -> Iterator[str]:
     if parsed.proba:
         found = model.predict_proba(rows)
         return _numbers(found if model.target.heads > 1 else found[:, 1])

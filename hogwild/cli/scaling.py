@@ -36,7 +36,7 @@ def add_options(parser: Parser) -> None:
     add_index_base(parser)
     add_columns(parser)
     add_duplicates(parser)
-    add_config(parser, without=DECIDED)
+    add_config(parser, without=DECIDED, searches=False)
 
 
 def add_study(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +56,7 @@ def run(parsed: argparse.Namespace) -> int:
     """Trains with every strategy and number of workers; prints and writes what that came to."""
     given = {name: v for name, v in config_options(parsed).items() if name not in DECIDED}
     data = files_in(parsed)
-    options = with_task(given, data)
+    _, options = with_task(given, data)
     plan = planned(parsed, options)
     check_outputs(parsed.out, *named(data))
     how = parsed.index_base, parsed.columns, parsed.duplicates

@@ -89,7 +89,7 @@ def put(lines: Iterable[str], output: str | None) -> None:
         for some in lines:
             status.clear()
             sys.stdout.write(some)
-        sys.stdout.flush()
+            sys.stdout.flush()
         return
     with writing(output) as file:
         for some in lines:

@@ -3,6 +3,7 @@
 import argparse
 from functools import partial
 
+from hogwild.cli.features import add_features, feature_options
 from hogwild.cli.options import (
     add_columns,
     add_config,
@@ -15,12 +16,15 @@ from hogwild.cli.options import (
 )
 from hogwild.cli.parser import Parser, group
 from hogwild.cli.streams import complain, say
+from hogwild.cli.train_stream import labels_of, train_on_stream
 from hogwild.coordinator import Result
+from hogwild.data.files import features_of
 from hogwild.data.sets import files_of, named
 from hogwild.display import Json, Lines, Silent
 from hogwild.errors import OptionError
 from hogwild.paths import check_files
 from hogwild.selection import check_options, is_search, search
+from hogwild.streaming import STANDARD_INPUT
 from hogwild.training import train, with_task
 
 EXAMPLES = (
@@ -32,8 +36,10 @@ EXAMPLES = (
 def add_options(parser: Parser) -> None:
     add_data(
         parser,
-        "rows: svmlight text or .npz; or ratings, for the task mf: .csv, .tsv, .mtx, .dat "
-        "(a::b::c) or .npz; text also as .gz, .bz2, .xz or .zst",
+        "rows: .rows, svmlight text or .npz, or - for a stream of svmlight text from standard "
+        "input, which is learned from in one pass; text or tables, with options for features; or "
+        "ratings, for the task mf: .csv, .tsv, .mtx, .dat (a::b::c) or .npz; text also as .gz, "
+        ".bz2, .xz or .zst",
         optional=True,
     )
     add = group(parser, "data").add_argument
@@ -43,6 +49,12 @@ def add_options(parser: Parser) -> None:
         metavar="FILE",
         help="rows that are not learned from: stop when their loss no longer decreases, and return "
         "the best epoch",
+    )
+    add(
+        "--cache",
+        action="store_true",
+        help="keep the rows of each file beside it, as NAME.rows, and read those from then on, "
+        "until the file changes",
     )
     add("--sample-weight", metavar="FILE", help="weights of the rows of DATA: a number a line")
     add(
@@ -56,7 +68,18 @@ def add_options(parser: Parser) -> None:
         metavar="NAME",
         help="what to compare by, with --folds or several values: loss, error, auc, ... [loss]",
     )
+    add(
+        "--labels",
+        metavar="LABEL,LABEL",
+        help="the classes, where DATA or the first rows of a stream may not have them all",
+    )
     add = group(parser, "output").add_argument
+    add(
+        "--save-every",
+        type=number_or_text(int),
+        metavar="N",
+        help="with a stream: save the model each time that so many rows were learned from",
+    )
     add("--model", metavar="OUT", help="where to save the model")
     add("--trace", metavar="FILE", help="where to save the record, as JSON lines")
     add("--json", action="store_true", help="print the record, as JSON lines")
@@ -71,15 +94,23 @@ def add_options(parser: Parser) -> None:
     add_index_base(parser)
     add_columns(parser)
     add_duplicates(parser)
+    add_features(parser)
     add_config(parser)
 
 
 def run(parsed: argparse.Namespace) -> int:
     if not parsed.data:
         parsed.parser.error("the following arguments are required: DATA")
+    if files_in(parsed) == STANDARD_INPUT:
+        if settings := feature_options(parsed):
+            reasons = (f"{name}: not for a stream, which has svmlight text" for name in settings)
+            raise OptionError("\n".join(reasons))
+        return train_on_stream(parsed)
+    if parsed.save_every is not None:
+        raise OptionError("save_every: only for a stream (-); others save the model at the end")
     _check(parsed)
     data = files_in(parsed)
-    options = with_task(config_options(parsed), data)
+    settings, options = with_task(config_options(parsed) | feature_options(parsed), data)
     display = Json() if parsed.json else Silent() if parsed.quiet else Lines(_typed, parsed.why)
     common = {
         "test": parsed.test,
@@ -92,11 +123,18 @@ def run(parsed: argparse.Namespace) -> int:
     }
     result: Result
     if is_search(options, parsed.folds):
+        wrong = {"cache": "hogwild convert DATA train.rows, once", "labels": "leave them out"}
+        problems = [f"{name}: not with a search; {cure}" for name, cure in wrong.items()]
+        given = [text for name, text in zip(wrong, problems, strict=True) if getattr(parsed, name)]
+        if given:
+            raise OptionError("\n".join(given))
         metric = {} if parsed.metric is None else {"metric": parsed.metric}
+        options |= settings
         result = search(data, folds=parsed.folds, **metric, **common, **options)
     else:
         ratings = {"columns": parsed.columns, "duplicates": parsed.duplicates}
-        result = train(data, **ratings, **common, **options)
+        more = {"cache": parsed.cache, "labels": labels_of(parsed)}
+        result = train(data, **more, **ratings, **common, **options, **settings)
     if parsed.model and not (parsed.json or parsed.quiet):
         say(f"saved: {parsed.model}")
     if result.reason != "interrupted":
@@ -114,12 +152,14 @@ def _check(parsed: argparse.Namespace) -> None:
     """All that is wrong with the call, before any file is read."""
     problems: list[str] = []
     data, validate = files_in(parsed), parsed.validate is not None
-    options = with_task(config_options(parsed), data)
+    settings = feature_options(parsed)
+    _, options = with_task(config_options(parsed) | settings, data)
     outputs = {"model": parsed.model, "trace": parsed.trace}
     inputs = named(data, parsed.test, parsed.validate, parsed.sample_weight)
     checks = (
         partial(check_options, options, parsed.folds, validate, parsed.metric),
         partial(check_files, outputs, *inputs),
+        partial(features_of, None, settings),
     )
     for check in checks:
         try:

@@ -25,7 +25,16 @@ from hogwild.data.columns import (
     rating_of,
 )
 from hogwild.data.ids import BadIdError, Codes, Ids
-from hogwild.data.pieces import PIECE, Growing, Parser, Piece, Pool, read_pieces, threads_for
+from hogwild.data.pieces import (
+    PIECE,
+    Growing,
+    Parser,
+    Piece,
+    Pool,
+    get_ready,
+    read_pieces,
+    threads_for,
+)
 from hogwild.data.ratings import Ratings
 from hogwild.data.sets import name_of
 from hogwild.data.texts import Texts
@@ -38,7 +47,7 @@ from hogwild.kernels.delimited import (
     format_ratings,
     split_lines,
 )
-from hogwild.kernels.ids import recode
+from hogwild.kernels.ids import recode, small_numbers
 from hogwild.kernels.text import PADDING
 
 LINES = 1 << 13  # parsed at a time: what is known of them stays in the cache
@@ -51,6 +60,12 @@ KINDS = np.uint32, np.uint32, np.float32  # users, items, values
 FEWEST = len("1,2\n")  # bytes for a rating
 
 Scratch = tuple[Any, Any, Any, tuple[npt.NDArray[np.uint64], ...]]
+
+
+def _counts(values: bool, text: bytes) -> tuple[int, int, int]:
+    """How many users, items and values come of some text, about."""
+    lines = text.count(b"\n")
+    return lines, lines, lines * values
 
 
 def _scratch(size: int) -> Scratch:
@@ -204,6 +219,7 @@ class _TextReader(Reader):
 def read(paths: Sequence[Path], *, columns: Any, values: bool, threads: int | None) -> Ratings:
     """Reads files as one; the layout is found in the first lines."""
     reader = _TextReader(paths, checked_columns(columns, values), values)
+    get_ready([split_lines, small_numbers, recode], reader.arrays, paths, partial(_counts, values))
     read_pieces(paths, reader, threads)
     name = name_of(paths)
     users, items, given = reader.arrays.cut()

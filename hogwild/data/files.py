@@ -12,16 +12,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.data import npz, svmlight
+from hogwild.data import npz, rows_file, svmlight
 from hogwild.data.opening import is_packed, opened, suffix_of, unpacked
 from hogwild.data.rows import Rows, joined
 from hogwild.data.sets import Files, files_of, name_of
 from hogwild.errors import DataError, OptionError
+from hogwild.features.encoder import Features
+from hogwild.features.settings import NAMES, RAW
 from hogwild.paths import PathLike, writing
 
 INDEX_BASES = ("auto", 0, 1)
 
-PACKED = (".npz",)  # formats that do their own packing
+PACKED = (".npz", rows_file.SUFFIX)  # formats that do their own packing
 
 Format = tuple[Callable[..., Any], Callable[..., None]]  # what reads, and what writes
 
@@ -35,7 +37,19 @@ def _read_npz(paths: Sequence[Path], *, threads: int | None, **options: Any) -> 
     return joined(parts, name_of(paths))
 
 
-FORMATS: dict[str, Format] = {".npz": (_read_npz, npz.write)}
+def _read_rows(paths: Sequence[Path], *, threads: int | None, **options: Any) -> Rows:
+    """Opens a file; several are read into memory, as one."""
+    parts = []
+    for path in paths:
+        with opened(path) as file:
+            parts.append(rows_file.read(path, file, **options))
+    return joined(parts, name_of(paths))
+
+
+FORMATS: dict[str, Format] = {
+    ".npz": (_read_npz, npz.write),
+    rows_file.SUFFIX: (_read_rows, rows_file.write),
+}
 OTHERWISE: Format = svmlight.read, svmlight.write
 
 
@@ -45,11 +59,15 @@ def load(
     index_base: str | int = "auto",
     labels: bool = True,
     threads: int | None = None,
+    features: Features | None = None,
+    **settings: Any,
 ) -> Rows:
-    """Reads rows from files: scipy's `.npz`, or else svmlight text.
+    """Reads rows from files: `.rows`, scipy's `.npz`, svmlight text, or with settings text and
+    tables.
 
-    Text may be compressed: `.gz`, `.bz2`, `.xz` or `.zst`. Several files are read as if they were
-    one, in their order.
+    A `.rows` file is only opened: its rows are read when they are first used. Text may be
+    compressed: `.gz`, `.bz2`, `.xz` or `.zst`. Several files are read as if they were one, in their
+    order.
 
     Args:
         path: the file; or several: a list of files, a folder (all files in it by name, but hidden
@@ -59,17 +77,31 @@ def load(
         labels: False accepts data without labels, to predict.
         threads: how many threads parse text; None: one for each core. The rows are the same for
             any number.
+        features: how rows are made of the text or table that the file holds.
+        **settings: the same, by the options of `hogwild.Features`: format, label, ngrams, ...
 
     Raises:
         DataError: a file cannot be used, or one does not go with the others; the text says where,
             and what is expected there.
     """
-    if index_base not in INDEX_BASES or isinstance(index_base, bool):
-        raise OptionError(f'index_base must be "auto", 0 or 1, not {index_base!r}')
+    check_index_base(index_base)
+    features = features_of(features, settings)
     paths = files_of(path)
+    if features is None and any(suffix_of(path) in RAW for path in paths):
+        features = Features()
+    if features is not None and features.settings.format != "svmlight":
+        if index_base != "auto":
+            raise OptionError("index_base: it is for svmlight text, whose columns are numbers")
+        return features.read(paths, labels, checked_threads(threads))
     options = {"index_base": index_base, "labels": labels, "threads": checked_threads(threads)}
     groups = groupby(paths, lambda path: format_of(path, FORMATS, OTHERWISE)[0])
     return joined([read(list(group), **options) for read, group in groups], name_of(paths))
+
+
+def check_index_base(index_base: str | int) -> None:
+    """Refuses what is no index base."""
+    if index_base not in INDEX_BASES or isinstance(index_base, bool):
+        raise OptionError(f'index_base must be "auto", 0 or 1, not {index_base!r}')
 
 
 def checked_threads(threads: int | None) -> int | None:
@@ -77,6 +109,21 @@ def checked_threads(threads: int | None) -> int | None:
     if threads is not None and (isinstance(threads, bool) or threads < 1):
         raise OptionError(f"threads must be 1 or more, or None, not {threads!r}")
     return threads
+
+
+def features_of(features: Features | None, settings: dict[str, Any]) -> Features | None:
+    """The features that are given, or those of some settings; None where there are none."""
+    if not settings:
+        return features
+    if features is not None:
+        raise OptionError(f"features: leave it out, or {', '.join(settings)}")
+    unknown = [name for name in settings if name not in NAMES]
+    if unknown:
+        raise OptionError("\n".join(f"{name}: there is no such option" for name in unknown))
+    if settings.get("format") == "svmlight" and len(settings) > 1:
+        names = ", ".join(name for name in settings if name != "format")
+        raise OptionError(f"format: svmlight text has columns already; leave out {names}")
+    return Features(**settings)
 
 
 def save(rows: Rows, path: PathLike, *, index_base: int | None = None) -> None:

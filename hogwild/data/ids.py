@@ -288,6 +288,13 @@ class _Table:
         kernels.fill_slots(self.texts.hashes(), self._slots)
 
 
+def coded(texts: Texts) -> tuple[list[str], Codes]:
+    """The distinct texts in order of first appearance, and the code of each text."""
+    table, codes = _Table(), np.empty(len(texts), np.uint32)
+    table.add(texts, codes)
+    return table.texts.tolist(), codes
+
+
 class Coder:
     """Gives codes to ids as they come: to numbers as long as all are numbers, else to texts.
 

@@ -37,6 +37,7 @@ program. A file that changes while it is read is refused.
 """
 
 import os
+import select
 import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -51,6 +52,7 @@ import numpy.typing as npt
 from hogwild import status
 from hogwild.data.opening import Progress, Watched, exhaust, explained, is_packed, unpacked
 from hogwild.errors import DataError
+from hogwild.kernels.compile import Kernel, ready
 from hogwild.kernels.text import PADDING
 from hogwild.machine import available_memory, usable_cores
 from hogwild.threads import side_by_side
@@ -59,6 +61,8 @@ HEAD = 1 << 16  # bytes of a file that are in its first piece, at the least
 PIECE = 1 << 20  # bytes of text parsed at a time; with what comes of them they fit into a cache
 BEHIND = 1 << 13  # bytes that are read beyond a piece at first, for the rest of its last line
 SMALL = 1 << 22  # bytes of text that one thread reads sooner than several
+SAMPLES, SAMPLE = 16, 1 << 16  # places in the files, and bytes there, to see how dense text is
+PAGE, TOUCHED = 1 << 12, 1 << 23  # bytes of the smallest pages, and of pages at a time
 UNPACKED = 4  # bytes of text in a byte of a packed file, about
 PACKED = 500  # times as much text as packed bytes are no data, from some size on
 SUSPECT = 1 << 30  # bytes of text: that size
@@ -66,6 +70,8 @@ LONG = 1 << 26  # bytes of a line, before which nobody asks whether it fits into
 PER_BYTE = 8  # bytes of memory that parsing takes for each byte of a long line, about
 RESERVE = 1 << 26  # bytes of memory that reading leaves to others
 MAPPED = 1 << 26  # bytes; so much malloc always maps by itself, and can move without copying
+
+PATIENCE = 0.1  # seconds to wait for a pipe before asking whether anyone still wants it
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BINARY = {
@@ -218,6 +224,13 @@ class Growing:
         with self._filled:
             self._filled.wait_for(lambda: not self._to_fill)
 
+    def expect(self, counts: Sequence[int]) -> list[npt.NDArray[Any]]:
+        """Makes arrays of about the length that they will have; nothing must be in them yet."""
+        self._arrays = [
+            np.empty(count, array.dtype) for array, count in zip(self._arrays, counts, strict=True)
+        ]
+        return self._arrays
+
     def cut(self) -> list[npt.NDArray[Any]]:
         """The arrays, with just the right length."""
         for array, used in zip(self._arrays, self.used, strict=True):
@@ -257,6 +270,57 @@ def read_pieces(paths: Sequence[Path], parser: Parser[Any], threads: int | None 
         progress = Progress(now, sum(_size_of(path) for path in paths))
         count = threads_for(paths) if threads is None else threads
         _Reading(paths, parser, count, progress).run()
+
+
+def get_ready(
+    kernels: Sequence[Kernel],
+    arrays: Growing,
+    paths: Sequence[Path],
+    counts: Callable[[bytes], Sequence[int]],
+) -> None:
+    """Loads kernels. Meanwhile, another core asks the system for the memory of the arrays.
+
+    The first kernel of a process takes 0.2 s to load, and half a gigabyte of new pages about as
+    long. `counts` says how many numbers of each array come of some text; samples from all over the
+    files tell how many there will be.
+    """
+    sizes = [text_size(path) for path in paths]
+    if all(kernel.is_ready for kernel in kernels) or not all(sizes) or threads_for(paths) == 1:
+        ready(*kernels)
+        return
+    sample = _sample(paths, sizes)
+    share = 1.02 * sum(sizes) / max(1, len(sample))
+    made = arrays.expect([1 + int(share * count) for count in counts(sample)])
+    done = threading.Event()
+    toucher = threading.Thread(target=_touch, args=(made, done))
+    toucher.start()
+    try:
+        ready(*kernels)
+    finally:
+        done.set()
+        toucher.join()
+
+
+def _sample(paths: Sequence[Path], sizes: Sequence[int]) -> bytes:
+    """Text from all over the files."""
+    parts, begin, step = [], 0, max(1, sum(sizes) // SAMPLES)
+    for path, size in zip(paths, sizes, strict=True):
+        with explained(path), path.open("rb", buffering=0) as file:
+            for at in range(-begin % step, size, step):
+                file.seek(at)
+                parts.append(file.read(SAMPLE))
+        begin += size
+    return b"".join(parts)
+
+
+def _touch(arrays: Sequence[npt.NDArray[Any]], done: threading.Event) -> None:
+    """Writes to pages of the arrays until it is done."""
+    for array in arrays:
+        content = array.view(np.uint8)
+        for begin in range(0, len(content), TOUCHED):
+            if done.is_set():
+                return
+            content[begin : begin + TOUCHED : PAGE] = 0
 
 
 def threads_for(paths: Sequence[Path]) -> int:
@@ -389,12 +453,35 @@ class _Regular:
         )
 
 
+class _Pipe(Watched):
+    """A pipe, which may give nothing for long: who waits for it can be told to stop."""
+
+    def __init__(self, path: Path, progress: Progress, stopped: Callable[[], bool]) -> None:
+        super().__init__(path, progress)
+        self._stopped = stopped
+
+    def readinto(self, buffer: Any) -> int:
+        return super().readinto(buffer) if self._has_more() else 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(size) if self._has_more() else b""
+
+    def _has_more(self) -> bool:
+        while not select.select([self], [], [], PATIENCE)[0]:
+            if self._stopped():
+                return False
+        return True
+
+
 class _Stream:
     """A file that is packed, or a pipe: one thread at a time reads on."""
 
-    def __init__(self, path: Path, progress: Progress) -> None:
+    def __init__(self, path: Path, progress: Progress, stopped: Callable[[], bool]) -> None:
         self._path = path
-        self._raw = Watched(path, progress)
+        if _size_of(path):
+            self._raw = Watched(path, progress)
+        else:
+            self._raw = _Pipe(path, progress, stopped)
         self._file: Any = unpacked(path, self._raw, "rb").__enter__()
         self._kept = b""
         self._lines = self._unpacked = 0
@@ -456,13 +543,14 @@ class _Stream:
         self._raw.close()
 
 
-def _source(path: Path, progress: Progress) -> "_Regular | _Stream":
-    with explained(path):
-        regular = _size_of(path) and not is_packed(path)
-        return _Regular(path, progress) if regular else _Stream(path, progress)
-
-
 Source = _Regular | _Stream
+
+
+def _source(path: Path, progress: Progress, stopped: Callable[[], bool]) -> Source:
+    with explained(path):
+        if text_size(path):
+            return _Regular(path, progress)
+        return _Stream(path, progress, stopped)
 
 
 class _Done(NamedTuple):
@@ -482,7 +570,7 @@ class _Reading:
     ) -> None:
         self._parser = parser
         self._threads = threads
-        self._sources = (_source(path, progress) for path in paths)
+        self._sources = (_source(path, progress, lambda: self._ended) for path in paths)
         self._looking = threading.Lock()  # held by who looks for the next piece
         self._changed = threading.Condition()  # guards all that follows
         self._open: list[Source] = []  # the last one is read from

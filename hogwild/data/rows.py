@@ -1,6 +1,6 @@
 """Labelled sparse rows: what linear models learn from."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any
@@ -29,6 +29,7 @@ LOOKED_AT = 4096  # values, to see of what size they are
 
 Labels = tuple[Any, ...]
 CSR = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDArray[np.float32]]
+CSRParts = tuple[npt.NDArray[np.uint64], *CSR]  # where rows begin, and where they end
 
 
 class Rows:
@@ -50,6 +51,8 @@ class Rows:
         index_base: 0 or 1: the number that text gave to the first column; None where the data has
             not been text, and the columns simply lie in their places.
         feature_names: the names of a data frame's columns, or None.
+        features: how the rows were made of text or a table (`hogwild.Features`), or None.
+        notes: what is to be said about how the rows were read.
         name: where the rows come from, for messages.
     """
 
@@ -64,6 +67,8 @@ class Rows:
     y: Any
     sample_weight: npt.NDArray[np.float32] | None
     feature_names: list[str] | None = None
+    features: Any = None
+    notes: tuple[str, ...] = ()
 
     def __init__(
         self, X: Any, y: Any = None, *, sample_weight: Any = None, name: str = "the data"
@@ -76,7 +81,7 @@ class Rows:
         self.feature_names = names
         if len(self) != X.shape[0]:
             raise DataError(f"{name}: a matrix of {X.shape[0]} rows has {len(self)} row pointers")
-        self.sample_weight = _weights(sample_weight, len(self), name)
+        self.sample_weight = checked_weights(sample_weight, len(self), name)
 
     @classmethod
     def from_arrays(
@@ -122,7 +127,7 @@ class Rows:
                 f"{name}: the value {values[bad]} in row {row_of(bad)}, "
                 f"column {int(rows.indices[bad])}, is {reason or 'NaN or infinite'}"
             )
-        rows.y = None if y is None else _label_array(y, len(rows), name)
+        rows.y = None if y is None else label_array(y, len(rows), name)
         rows.sample_weight = None
         return rows
 
@@ -222,11 +227,11 @@ class Rows:
 
     def weighted(self, sample_weight: Any) -> "Rows":
         """The same rows, with these weights; the arrays are shared."""
-        return self._with(sample_weight=_weights(sample_weight, len(self), self.name))
+        return self._with(sample_weight=checked_weights(sample_weight, len(self), self.name))
 
     def labelled(self, y: Any) -> "Rows":
         """The same rows, with these labels; the arrays are shared."""
-        return self._with(y=None if y is None else _label_array(y, len(self), self.name))
+        return self._with(y=None if y is None else label_array(y, len(self), self.name))
 
     def part(self, numbers: npt.NDArray[Any]) -> "Rows":
         """The rows with these numbers, in this order, to learn from or to evaluate on.
@@ -260,6 +265,19 @@ class Rows:
             places += self.ends[rows].astype(np.int64) - ends[rows]
         return self.values[places]
 
+    def at_hand(self) -> Iterator[tuple[slice, CSRParts]]:
+        """The rows, all at once or some at a time: which they are, and their arrays."""
+        yield slice(0, len(self)), (self.begins, self.ends, self.indices, self.values)
+
+    def lengths(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """How many values the rows with these numbers have."""
+        found: npt.NDArray[np.int64] = (self.ends[numbers] - self.begins[numbers]).astype(np.int64)
+        return found
+
+    def drawn(self, picker: np.random.Generator, count: int) -> npt.NDArray[Any]:
+        """The numbers of so many random rows, each at most once."""
+        return picker.choice(len(self), count, replace=False)
+
     def take(self, chosen: npt.NDArray[Any]) -> "Rows":
         """A copy of the rows with these numbers, in this order."""
         numbers = np.arange(len(self), dtype=np.uint64)[chosen]  # as numpy would take them
@@ -269,13 +287,14 @@ class Rows:
 
     def _made_of(self, indptr: Any, indices: Any, values: Any, columns: int, y: Any) -> "Rows":
         base, name = self.index_base, self.name
-        return Rows.from_arrays(indptr, indices, values, columns, y, index_base=base, name=name)
+        made = Rows.from_arrays(indptr, indices, values, columns, y, index_base=base, name=name)
+        made.features = self.features
+        return made
 
     def gather(self, numbers: npt.NDArray[np.uint64], threads: int = 1) -> CSR:
         """The CSR arrays of the rows with these numbers, in this order: copies."""
-        lengths = self.ends[numbers] - self.begins[numbers]
         indptr = np.zeros(len(numbers) + 1, np.uint64)
-        np.cumsum(lengths, out=indptr[1:])
+        np.cumsum(self.lengths(numbers), out=indptr[1:])
         indices = np.empty(int(indptr[-1]), np.uint32)
         values = np.empty(int(indptr[-1]), np.float32)
         for array in (indices, values):  # new pages: ten times as fast before there are threads
@@ -402,7 +421,7 @@ def _names_of(X: Any) -> list[str] | None:
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
-def _weights(given: Any, rows: int, name: str) -> npt.NDArray[np.float32] | None:
+def checked_weights(given: Any, rows: int, name: str) -> npt.NDArray[np.float32] | None:
     """The rows' weights, checked."""
     if given is None:
         return None
@@ -427,7 +446,7 @@ def _weights(given: Any, rows: int, name: str) -> npt.NDArray[np.float32] | None
     return frozen
 
 
-def _label_array(y: Any, rows: int, name: str) -> Any:
+def label_array(y: Any, rows: int, name: str) -> Any:
     sets = LabelSets.of(y, name)
     if sets is not None:
         if len(sets) != rows:

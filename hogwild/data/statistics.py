@@ -163,9 +163,7 @@ def sharing(rows: Rows) -> Sharing:
         )
         return Sharing(1.0, False, reason)
     picked = _sampled_rows(rows)
-    seen, others = (
-        rows.indices[_places(rows, half)] // LINE for half in (picked[::2], picked[1::2])
-    )
+    seen, others = (rows.gather(half.copy())[1] // LINE for half in (picked[::2], picked[1::2]))
     share = _private_share(seen, others, lines)
     pays = share <= MOST_SHARED
     so = (
@@ -278,8 +276,8 @@ def _shares(holders: npt.NDArray[np.uint32]) -> tuple[tuple[int, float], ...]:
 def _sample(rows: Rows) -> tuple[Words, npt.NDArray[np.uint32], npt.NDArray[np.float64]]:
     """Some rows, and the column and the size of each of their values."""
     picked = _sampled_rows(rows)
-    at = _places(rows, picked)
-    return picked, rows.indices[at], np.abs(rows.values[at].astype(np.float64))
+    _, columns, values = rows.gather(picked)
+    return picked, columns, np.abs(values.astype(np.float64))
 
 
 def _sampled_rows(rows: Rows) -> Words:
@@ -288,8 +286,7 @@ def _sampled_rows(rows: Rows) -> Words:
     words = random_word(0, np.arange(count, dtype=np.uint64))
     few = len(rows) <= SAMPLED_ROWS
     picked = np.argsort(words) if few else random_below(words, len(rows)).astype(np.int64)
-    lengths = rows.ends[picked] - rows.begins[picked]
-    fitting = int(np.searchsorted(np.cumsum(lengths), MOST_SAMPLED, side="right"))
+    fitting = int(np.searchsorted(np.cumsum(rows.lengths(picked)), MOST_SAMPLED, side="right"))
     return np.unique(picked[: max(fitting, 2)]).astype(np.uint64)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.data.labels import LabelSets, as_written
-from hogwild.data.pieces import PIECE, Growing, Parser, Piece, Pool, read_pieces
+from hogwild.data.pieces import PIECE, Growing, Parser, Piece, Pool, get_ready, read_pieces
 from hogwild.data.rows import Rows
 from hogwild.data.sets import name_of
 from hogwild.errors import DataError
@@ -42,14 +42,40 @@ def read(
 ) -> Rows:
     """Reads files as one. Without labels, `y` is None, and lines with anything in them are rows."""
     reader = _Reader(paths, index_base, labels)
+    get_ready([parse_lines], reader.arrays, paths, _counts)
+    reader.begin()
     read_pieces(paths, reader, threads)
     return reader.as_rows(name_of(paths))
+
+
+def hand_on(
+    paths: Sequence[Path], use: Callable[[Rows], None], *, index_base: str | int, labels: bool
+) -> None:
+    """Reads files as one, and keeps nothing: `use` gets the rows of one piece after the other.
+
+    Their columns are those so far. Where the first one turns out to be number 0, the `index_base`
+    of what follows is 0.
+    """
+    reader = Handing(name_of(paths), index_base, labels, use)
+    read_pieces(paths, reader)
+    reader.end()
+
+
+def no_rows(name: str) -> DataError:
+    """The error for text without a row."""
+    return DataError(f"{name}: there are no rows in it; expected lines like 1 3:0.5")
 
 
 # Row pointers, columns, values, where labels end, labels: their types, and the fewest bytes for one
 KINDS = np.uint64, np.uint32, np.float32, np.uint64, np.float64
 FEWEST = 2, 4, 4, 2, 2
 Scratch = tuple[npt.NDArray[Any], ...]
+
+
+def _counts(text: bytes) -> tuple[int, ...]:
+    """How many numbers of each kind come of some text, about."""
+    rows, nonzeros = text.count(b"\n"), text.count(b":")
+    return rows, nonzeros, nonzeros, rows, rows
 
 
 def _scratch(size: int) -> Scratch:
@@ -192,38 +218,46 @@ class _Reader(Parser[_Found]):
         self.several = False  # labels in some row, as a comma or a leading blank says
         self.unlabelled: DataError | None = None  # an error, unless rows may have several labels
         self.pool = Pool(lambda: _scratch(2 * PIECE))
-        self._arrays = Growing(KINDS, paths)
-        self._arrays.add((1, 0, 0, 1, 0), 0)
-        with self._arrays.filling() as arrays:
-            arrays[0][0] = arrays[3][0] = 0
+        self.arrays = Growing(KINDS, paths)
         self._columns = 0
         self._moved = 0  # so many non-zeros were taken as if columns counted from 1
+
+    def begin(self) -> None:
+        """Puts the zeros in front of what says where rows and their labels end."""
+        self.arrays.add((1, 0, 0, 1, 0), 0)
+        with self.arrays.filling() as arrays:
+            arrays[0][0] = arrays[3][0] = 0
 
     def parse(self, piece: Piece) -> _Found:
         return _Found(piece, self)
 
-    def take(self, found: _Found) -> Callable[[], None]:
+    def take(self, found: _Found) -> Callable[[], None] | None:
         """Says where the rows of the next piece belong; copying them there is left to do."""
+        late = self._note(found)
+        counts = found.rows, found.nonzeros, found.nonzeros, found.rows, found.labels
+        places = self.arrays.add(counts, found.size)
+        return partial(self._copy, found, places, late)
+
+    def _note(self, found: _Found) -> bool:
+        """What the next piece says of the others; whether it counts columns from 1, and not 0."""
         self.alone = self.alone and not found.rows
         self.labelled = found.labelled
         self.several |= found.several
         self.unlabelled = self.unlabelled or found.unlabelled
         late = found.base > self.base  # it was begun before anyone had seen a column 0
         if found.base < self.base:
-            self._moved, self.base = self._arrays.used[1], 0
+            self._moved, self.base = self.arrays.used[1], 0
             self._columns += self._columns > 0
         elif late:
             found.move()
-        counts = found.rows, found.nonzeros, found.nonzeros, found.rows, found.labels
-        places = self._arrays.add(counts, found.size)
         self._columns = max(self._columns, found.columns)
-        return partial(self._copy, found, places, late)
+        return late
 
     def _copy(self, found: _Found, places: list[int], late: bool) -> None:
         given = found.scratch
         row, nonzero, _, _, label = places
         rows, nonzeros, labels = found.rows, found.nonzeros, found.labels
-        with self._arrays.filling() as (indptr, indices, values, label_ends, y):
+        with self.arrays.filling() as (indptr, indices, values, label_ends, y):
             np.add(given[0][1 : rows + 1], nonzero, out=indptr[row : row + rows])
             np.add(given[1][:nonzeros], np.uint32(late), out=indices[nonzero : nonzero + nonzeros])
             values[nonzero : nonzero + nonzeros] = given[2][:nonzeros]
@@ -234,10 +268,10 @@ class _Reader(Parser[_Found]):
     def as_rows(self, name: str) -> Rows:
         """All rows, in arrays of just the right length."""
         if self.alone:
-            raise DataError(f"{name}: there are no rows in it; expected lines like 1 3:0.5")
+            raise no_rows(name)
         if self.unlabelled and not self.several:
             raise self.unlabelled
-        indptr, indices, values, label_ends, labels = self._arrays.cut()
+        indptr, indices, values, label_ends, labels = self.arrays.cut()
         indices[: self._moved] += np.uint32(1)
         y: Any = labels
         if not self.labelled or (len(labels) == 0 and not self.needs_labels):
@@ -247,6 +281,48 @@ class _Reader(Parser[_Found]):
             y = LabelSets(label_ends, numbers, names)
         arrays = indptr, indices, values, self._columns
         return Rows.from_arrays(*arrays, y, index_base=self.base, name=name)
+
+
+class Handing(_Reader):
+    """Hands rows on, piece by piece."""
+
+    def __init__(
+        self, name: str, index_base: str | int, labels: bool, use: Callable[[Rows], None]
+    ) -> None:
+        super().__init__([], index_base, labels)
+        self._name, self._use = name, use
+
+    def take(self, found: _Found) -> None:
+        """Makes rows of a piece, and hands them on."""
+        late = self._note(found)
+        if self.unlabelled and not self.several:
+            raise self.unlabelled
+        if found.rows:
+            self._use(self._rows_of(found, late))
+        self.pool.put(found.scratch)
+
+    def _rows_of(self, found: _Found, late: bool) -> Rows:
+        indptr, indices, values, label_ends, labels = found.scratch
+        y: Any = labels[: found.labels].copy()
+        if not self.labelled:
+            y = None
+        elif self.several:
+            names, numbers = np.unique(y, return_inverse=True)
+            y = LabelSets(label_ends[: found.rows + 1].copy(), numbers, names)
+        return Rows.from_arrays(
+            indptr[: found.rows + 1].copy(),
+            indices[: found.nonzeros] + np.uint32(late),
+            values[: found.nonzeros].copy(),
+            self._columns,
+            y,
+            index_base=self.base,
+            name=self._name,
+        )
+
+    def end(self) -> None:
+        """Refuses text without a row."""
+        if self.alone:
+            raise no_rows(self._name)
 
 
 _Token = tuple[bytes, int]

@@ -24,7 +24,7 @@ __all__ = ["CallbackSupportMixin", "Epochs", "for_callbacks", "with_callbacks"]
 
 
 def for_callbacks(X: Any, y: Any, sample_weight: Any) -> Row:
-    """What `fit` got, as callbacks are told of it."""
+    """What `fit` was called with, in the form that callbacks get."""
     if isinstance(X, Rows) and isinstance(X.y, np.ndarray):
         y = X.y
     metadata = None if sample_weight is None else {"sample_weight": sample_weight}

@@ -65,7 +65,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _rows(self, X: Any, y: Any, sample_weight: Any, new: bool) -> Rows:
         """The rows to learn from; a new model takes the names of the features from X."""
-        if new:  # no model is left whose features are not those of this call, even if it fails
+        if new:  # no model is left with other features than this call has, even if it fails
             for name in ("model_", "feature_names_in_"):
                 self.__dict__.pop(name, None)
         if isinstance(X, Rows):
@@ -145,9 +145,9 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         """What is to be set for a model: it, `coef_` and `intercept_`."""
 
     def sparsify(self) -> Any:
-        """Makes `coef_` a scipy sparse matrix. Predictions and training take `model_`, which stays.
+        """Makes `coef_` a scipy sparse matrix. Predictions and training use `model_`, which stays.
 
-        That pays where most weights are zero, as with the penalty l1.
+        Saves memory where most weights are zero, as with the penalty l1.
         """
         check_is_fitted(self, "model_")
         self.coef_: Any = sparse.csr_matrix(self.coef_)

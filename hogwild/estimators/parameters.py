@@ -98,8 +98,8 @@ def seed_from(random_state: Any) -> int:
 def warn_of_limit(result: Result, name: str, tol: float | None, level: int) -> None:
     """Says that a limit of epochs ended the training; with `tol` None, that was asked for."""
     if result.reason == "epochs" and tol:
-        text = f"{name}: the limit of {len(result.trace)} ended the training before it converged. "
-        text += f"Give a larger {name} or tol, or tol=None for exactly so many epochs"
+        text = f"{name}: training stopped after {len(result.trace)} epochs, before it converged. "
+        text += f"Increase {name} or tol; tol=None always does all of them"
         warnings.warn(text, ConvergenceWarning, stacklevel=level)
 
 

@@ -50,6 +50,7 @@ if hasattr(os, "register_at_fork"):
         after_in_child=_COMPILING.release,
     )
 _compiled = 0  # kernels, by this process
+_with_blas = True
 FILES = 2  # raised where older files of kernels must not be used any more
 _DIGEST = 32  # bytes of a SHA-256, which come first in a kernel's file
 
@@ -119,6 +120,28 @@ def cache_folder() -> Path | None:
     return folder if os.access(folder, os.W_OK) else None
 
 
+def leave_out_blas() -> None:
+    """For programs of our own: numba does not import scipy.linalg, which takes 0.1 s.
+
+    It does so for products of matrices, which no kernel of ours has.
+    """
+    global _with_blas
+    _with_blas = False
+
+
+def _import_without_blas() -> None:
+    def no_blas() -> None:
+        raise ImportError("not asked for")
+
+    with suppress(ImportError, AttributeError):  # these are private names
+        linalg: Any = importlib.import_module("numba.np.linalg")
+        known, linalg.ensure_blas = linalg.ensure_blas, no_blas
+        try:
+            importlib.import_module("numba.np.arraymath")  # asks for it once
+        finally:
+            linalg.ensure_blas = known
+
+
 class Kernel:
     """A function with one signature, compiled or loaded from its file when it is first called."""
 
@@ -141,6 +164,11 @@ class Kernel:
                 self._compiled = self._made()
             interrupt.check()
         return self._compiled
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it was compiled or loaded."""
+        return self._compiled is not None
 
     def __call__(self, *arguments: Any) -> Any:
         return self.compiled(*arguments)
@@ -169,6 +197,8 @@ class Kernel:
         if self.fast:
             options["fastmath"] = FAST
         with _COMPILING:
+            if not _with_blas:
+                _import_without_blas()
             dispatcher = numba.njit(**options)(self.function)
             folder = cache_folder()
             file = None

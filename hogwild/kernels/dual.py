@@ -10,7 +10,7 @@ from numba import types
 
 from hogwild.kernels.compile import Kernel, kernel
 from hogwild.kernels.evaluate import errors_of
-from hogwild.kernels.order import shuffle_part, shuffle_rows
+from hogwild.kernels.order import CHUNK, shuffle_part, shuffle_rows
 from hogwild.kernels.primitives import U, readonly, writable
 from hogwild.kernels.rows import dots_with, squared_length
 from hogwild.kernels.targets import target_of
@@ -237,14 +237,14 @@ def arrange(order, first, seed, state):
     Where some are put aside, the others are repeated: each time they are shuffled anew, and the
     last time the order may end before all have come.
     """
-    shuffle_rows(order, first, seed)
+    shuffle_rows(order, first, seed, CHUNK)
     size, active = U(order.size), U(0)
     for i in range(U(0), size):
         row = order[i]
         order[active] = row  # without a branch, which would be mispredicted
         active += U(state[U(STATE) * U(row) + Q] >= np.float32(0.0))
     if active == U(0):
-        shuffle_rows(order, first, seed)
+        shuffle_rows(order, first, seed, CHUNK)
         return
     for begin in range(active, size, active):
         end = min(begin + active, size)

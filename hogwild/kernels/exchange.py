@@ -176,7 +176,7 @@ def hand_in(copy, slots, columns, width, place):
 
 @kernel(types.void(FLOATS, UINT, UINT, type_of(Span), FLOATS))
 def add_up(slots, parts, offset, share, out):
-    """out[k] is the sum of the numbers offset + k of so many equal parts of the slots."""
+    """out[k] is the sum over equal parts of the slots of their number offset + k."""
     begin, end = share
     stride = U(slots.size) // parts
     for first in range(begin, end, PIECE):

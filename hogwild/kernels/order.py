@@ -24,32 +24,38 @@ def shuffle_part(order, begin, end, seed):
 
 
 @inline
-def shuffle_rows(order, first, seed):
-    """Writes first, first + 1, ... into `order` in a random order."""
+def shuffle_rows(order, first, seed, chunk):
+    """Writes first, first + 1, ... into `order` in a random order, by chunks of so many rows."""
     size = U(order.size)
-    chunks = (size + CHUNK - U(1)) // CHUNK
+    chunks = (size + chunk - U(1)) // chunk
     # The chunks' numbers, shuffled, stand at the end of the order, and are replaced by their rows:
-    # chunk c is read before row c * CHUNK is written, as both go from the end to the beginning
-    for chunk in range(U(0), chunks):
-        order[chunk] = chunk
+    # chunk c is read before row c * chunk is written, as both go from the end to the beginning
+    for number in range(U(0), chunks):
+        order[number] = number
     shuffle_part(order, U(0), chunks, seed)
     place = size
     for back in range(U(0), chunks):
         at = chunks - U(1) - back
-        begin = U(order[at]) * CHUNK
-        end = min(begin + CHUNK, size)
+        begin = U(order[at]) * chunk
+        end = min(begin + chunk, size)
         for row in range(begin, end):
             place -= U(1)
             order[place] = first + row
-    window = CHUNK * OPEN
+    window = chunk * OPEN
     for begin in range(U(0), size, window):
         shuffle_part(order, begin, min(begin + window, size), seed + U(1))
 
 
 @kernel(types.void(writable(types.uint32), types.uintp, types.uint64))
 def shuffle(order, first, seed):
-    """The same, from Python."""
-    shuffle_rows(order, first, seed)
+    """The same, from Python, by chunks of 64 rows."""
+    shuffle_rows(order, first, seed, CHUNK)
+
+
+@kernel(types.void(writable(types.uint32), types.uintp, types.uint64, types.uintp))
+def shuffle_chunks(order, first, seed, chunk):
+    """The same by chunks of so many rows."""
+    shuffle_rows(order, first, seed, chunk)
 
 
 @kernel(types.void(writable(types.uint32), types.uintp, types.uint64))

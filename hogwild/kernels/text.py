@@ -87,18 +87,24 @@ def _loading(kind: Any, bits: int) -> Any:
 
 
 byte_at = _loading(uint8, 8)  # the byte at an address
+quad_at = _loading(uint32, 32)  # four bytes from an address on, the first one lowest
 word_at = _loading(uint64, 64)  # eight bytes from an address on, the first one lowest
 
 
-@intrinsic
-def put_byte(typing_context, at, byte):
-    """Writes a byte to an address."""
+def _storing(kind: Any, bits: int) -> Any:
+    @intrinsic
+    def store(typing_context, at, value):
+        def emit(context, builder, signature, arguments):
+            builder.store(arguments[1], _pointer(builder, arguments[0], bits), align=1)
+            return context.get_dummy_value()
 
-    def emit(context, builder, signature, arguments):
-        builder.store(arguments[1], _pointer(builder, arguments[0], 8))
-        return context.get_dummy_value()
+        return void(uint64, kind), emit
 
-    return void(uint64, uint8), emit
+    return store
+
+
+put_byte = _storing(uint8, 8)  # writes a byte to an address
+put_word = _storing(uint64, 64)  # writes eight bytes from an address on, the lowest one first
 
 
 @intrinsic

@@ -1,6 +1,7 @@
 """What an epoch came to: the last weights, or a mean of them over its end or all of it.
 
-Which is best depends on how noisy the steps are, against how far there is to go; a few rows decide.
+Which is best depends on the noise of the steps and on the distance to the optimum. A few rows
+decide.
 """
 
 from typing import Any

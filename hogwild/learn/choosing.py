@@ -6,6 +6,7 @@ import numpy as np
 
 from hogwild.data.labels import LabelSets
 from hogwild.data.rows import Rows, different
+from hogwild.errors import DataError
 from hogwild.learn.cholesky import MOST_COLUMNS, MOST_WORTH, are_few, operations, products_worth
 from hogwild.learn.duals import DUALS
 from hogwild.learn.losses import LOSSES
@@ -84,10 +85,26 @@ def by_data(config: "Config", rows: Rows, heads: "Heads", judged: bool) -> Choic
     if judged:
         return SGD, "rows to judge by end it early"
     if heads.several and heads.count * (len(rows) + 2 * rows.columns) > MOST_NUMBERS:
-        return SGD, "numbers for each class and row would take much memory"
+        return SGD, "a number for each class and row would take much memory"
     if _is_for_all_at_once(config, rows, heads):
         return SGD, f"it learns {heads.count:,} {heads.kind} at once"
     return _instead_of_dual(config, rows) or (solver, why) if solver == DUAL else (solver, why)
+
+
+def by_blocks(choice: Choice, config: "Config", heads: "Heads", has_room: bool) -> Choice:
+    """The same for rows that stay on the disk; there may be room for dual variables."""
+    able = not heads.several
+    if choice[0] == SGD or (choice[0] == DUAL and able and (has_room or config.solver == DUAL)):
+        return choice
+    if config.solver != AUTO:
+        several = " for several classes" if choice[0] == DUAL else ""
+        raise DataError(
+            f"solver: the rows stay on the disk, and {choice[0]} needs them in memory{several}; "
+            "take sgd"
+        )
+    if config.choice[0] == DUAL and able:
+        return config.choice if has_room else (SGD, "dual variables would exceed the memory")
+    return SGD, "it can learn from rows that stay on the disk"
 
 
 def _is_for_all_at_once(config: "Config", rows: Rows, heads: "Heads") -> bool:
@@ -112,7 +129,7 @@ def _instead_of_dual(config: "Config", rows: Rows) -> Choice | None:
     square, apart = sizes(rows)
     times = square / (float(config.l2 or 0.0) * size)
     if square > UNSCALED and times > HARD and is_smooth:
-        return NEWTON, "values are large, which is nothing to it"
+        return NEWTON, "values are large, and it needs no scaled columns"
     if config.loss_name in KINKED and are_few(rows.columns, size, rows.nonzeros):
         is_easy = times <= HARD and config.loss_name == "hinge" and _is_rare(rows)
         return None if is_easy else (NEWTON, "columns are few")
@@ -120,7 +137,10 @@ def _instead_of_dual(config: "Config", rows: Rows) -> Choice | None:
         if times > HARD_WITH_FEW and rows.columns <= FEWEST_COLUMNS:
             return NEWTON, "columns are few, and the penalty is small beside the values"
         if times > HARD and (_is_worth_making(rows) or apart > APART):
-            return NEWTON, "values are large or of very different sizes, which is nothing to it"
+            return (
+                NEWTON,
+                "values are large or of very different sizes, and it needs no scaled ones",
+            )
     return None
 
 

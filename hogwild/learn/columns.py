@@ -29,7 +29,7 @@ class ByColumn:
         self._made: Columns | None = None
 
     def get(self, threads: int) -> Columns:
-        """The columns; so many threads make them."""
+        """The columns, made by several threads."""
         with self._lock:
             if self._made is None:
                 self._made = columns_of(*self._given, threads)
@@ -72,7 +72,7 @@ def row_spans(size: int) -> list[Span]:
 
 
 def column_spans(columns: Columns) -> list[Span]:
-    """Shards of columns that have about as many values each."""
+    """Shards of columns with about the same number of values."""
     values = int(columns.bounds[-1])
     count = max(1, min(SHARDS, values // VALUES))
     inner = [values * number // count for number in range(1, count)]

@@ -32,7 +32,7 @@ from hogwild.parallel.memory import Arrays, Wanted
 
 PAIRS = 10
 FEWEST = 10  # steps, before their gains are too small
-# Steps along subgradients, and share of all of them, without progress: then they are of no use.
+# Steps along subgradients, and share of all of them, without progress, after which it is stuck.
 # With 0.5, 20 rows 20 times each ended with a gap of 9 %; with 0.9 it was 1.4 %, and falling
 PATIENCE, IDLE = 100, 0.9
 
@@ -126,7 +126,7 @@ class SteepestProof(DescentProof):
 
 
 class LbfgsProof(DescentProof):
-    """L-BFGS, with a memory of so many pairs."""
+    """L-BFGS, with a memory of `PAIRS` pairs."""
 
     def _reset(self) -> None:
         super()._reset()
@@ -151,7 +151,7 @@ class LbfgsProof(DescentProof):
         if self._last is not None:
             change, bend = self._weights - self._last[0], self._last[1] - downhill
             product = float(inner(change, bend))
-            if not change.any():  # the way that the pairs lead to is no use
+            if not change.any():  # the pairs led to no progress
                 self._pairs.clear()
             if product > 0.0:
                 self._pairs.append((change, bend, product))

@@ -197,7 +197,7 @@ class DualProof(Proof):
     @property
     def numbers(self) -> tuple[float, ...]:
         """Of the next pass: whether c grows, when rows are put aside, and how many are active."""
-        return self._growing, self._limit, self._active
+        return self._growing, self._limit if self.puts_aside else NO_LIMIT, self._active
 
     def follow(self, shared: Arrays, excess: float, steps: int, alone: bool) -> Followed:
         """Takes note of a pass in which `steps` rows added `excess` to the gap.
@@ -385,4 +385,7 @@ class DualProof(Proof):
         self, order: npt.NDArray[np.uint32], first: int, seed: int, state: npt.NDArray[np.float32]
     ) -> None:
         """Fills an order with rows that were not put aside, each as often as there is room."""
-        kernels.arrange(order, first, np.uint64(seed), state)
+        if self.puts_aside:
+            kernels.arrange(order, first, np.uint64(seed), state)
+        else:
+            super().shuffle(order, first, seed, state)

@@ -26,7 +26,7 @@ _known: dict[str, int] = {}  # by size, in this process
 
 
 def distance(data_bytes: int, seconds_with: Callable[[int], float]) -> int:
-    """How many non-zeros ahead rows of so many bytes are fetched; 0: not at all.
+    """How many non-zeros ahead rows are fetched, by their bytes; 0: not at all.
 
     Args:
         data_bytes: the size of the rows.

@@ -5,6 +5,7 @@ zero at different times is not zero.
 """
 
 import math
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -73,7 +74,7 @@ class Ftrl(Solver):
     @cached_property
     def _gradient(self) -> float:
         """The typical size of a derivative at zero weights."""
-        values = _some(self._data.view.values).astype(np.float64)
+        values = _some(self._data.some_values).astype(np.float64)
         return self._slope * float(np.sqrt(np.mean(values**2))) if values.any() else 1.0
 
     def rate(self, done: int, eta0: float) -> float:
@@ -86,7 +87,8 @@ class Ftrl(Solver):
 
     def start(self, stored: npt.NDArray[np.float32]) -> None:
         """Writes how rare each column is, and how large its values are."""
-        _note_columns(self._data.view, len(self._data), stored, self._normalized)
+        pieces = self._data.pieces(view(Span, 0, len(self._data)))
+        _note_columns(pieces, len(self._data), stored, self._normalized)
 
     def steady_steps(self, done: int, eta0: float) -> int:
         """A whole epoch: what a row adds does not depend on the step."""
@@ -112,7 +114,7 @@ class Ftrl(Solver):
         width, normalized = self.step.width, self._normalized
         sums, weights = room.zeros(width, 1)
         size = len(order)  # all rows
-        _note_columns(rows, size, sums, normalized)
+        _note_columns([(rows, view(Span, 0, size))], size, sums, normalized)
         bias, plan = np.zeros(width, np.float32), self.plan(0.0, rate)
         stored = view(Stored, sums, sums, bias, bias, sums[:0])
         heads = self._heads
@@ -125,16 +127,20 @@ class Ftrl(Solver):
 
 
 def _note_columns(
-    rows: RowView, size: int, stored: npt.NDArray[np.float32], normalized: bool
+    pieces: Iterable[tuple[RowView, Span]],
+    size: int,
+    stored: npt.NDArray[np.float32],
+    normalized: bool,
 ) -> None:
-    """Writes for each column: one in how many of the first rows holds it, and with which values.
+    """Writes for each column: one in how many of `size` rows holds it, and with which values.
 
     Their size is the root of their mean square; the intercept's is 1.
     """
     width = width_of(normalized)
     counts = np.zeros(len(stored) // width, np.uint32)
     squares = np.zeros(len(counts))
-    count(rows, view(Span, 0, size), counts, squares)
+    for rows, span in pieces:
+        count(rows, span, counts, squares)
     counts = np.maximum(counts, 1)
     stored[int(D) :: width] = size / counts
     if normalized:

@@ -18,6 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from hogwild.kernels.dual import longest
+from hogwild.kernels.views import Span, view
 from hogwild.learn.sets import Set
 
 ROUNDED = 1.001  # a squared length, which is found in single precision
@@ -43,7 +44,12 @@ class Farthest:
 
     @cached_property
     def _longest(self) -> float:
-        return math.sqrt(ROUNDED * float(longest(self._data.view)))
+        found = 0.0
+        for rows, span in self._data.pieces(view(Span, 0, len(self._data))):
+            mine = slice(int(span.begin), int(span.end))
+            some = rows._replace(begins=rows.begins[mine], ends=rows.ends[mine])
+            found = max(found, float(longest(some)))
+        return math.sqrt(ROUNDED * found)
 
     @cached_property
     def _alone(self) -> float:

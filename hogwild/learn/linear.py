@@ -15,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.config import ADAPTIVE, NORMALIZED, VOTE, Config
+from hogwild.data.mapped_rows import MappedRows
 from hogwild.data.rows import Labels, Rows
+from hogwild.data.rows_file import StoredRows
 from hogwild.data.statistics import largest_columns
 from hogwild.errors import DataError, OptionError
 from hogwild.kernels.compile import Kernel
@@ -34,6 +36,7 @@ from hogwild.learn.choosing import (
     GD,
     LBFGS,
     NEWTON,
+    by_blocks,
     by_data,
     is_unscaled,
 )
@@ -49,6 +52,7 @@ from hogwild.learn.needs import KINKED, unmet
 from hogwild.learn.newton import Newton
 from hogwild.learn.one_vs_rest import OneVsRest
 from hogwild.learn.penalties import Penalty
+from hogwild.learn.placing import needed, placed
 from hogwild.learn.problem import (
     Arrays,
     Doubles,
@@ -70,7 +74,7 @@ from hogwild.learn.solver import Solver
 from hogwild.learn.targets import target_for
 from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
 from hogwild.loops.strategies import AUTO
-from hogwild.machine import usable_cores
+from hogwild.machine import available_memory, usable_cores
 from hogwild.models.heads import HeadsModel
 from hogwild.models.linear import LinearModel
 from hogwild.models.votes import VoteModel, votes
@@ -80,8 +84,8 @@ BATCH = 256
 HELD_OUT = "held_out"  # the set that says when to stop
 MANY_WEIGHTS = 1 << 18  # a pass over them takes longer than telling the workers to make it
 AHEAD = 2, 20  # rows ahead that are fetched into the cache, at least and at most
-# Of each row as many cache lines are fetched as are enough for most rows, up to so many; how long
-# rows are is looked up at so many of them
+# Cache lines that are fetched of each row: enough for a share `MOST_ROWS` of the rows, and at most
+# `MOST_LINES`. The lengths of `LENGTHS` rows decide
 LENGTHS, MOST_ROWS, MOST_LINES = 1_000, 0.85, 16
 # How far ahead their weights are, where there are more than caches hold: those of the machine, or
 # of a core where others write to the same weights. Fewer are at hand without being asked for
@@ -132,6 +136,14 @@ class LinearProblem(RowProblem):
                 f"{len(self.target.labels)}; leave it out"
             )
         self.heads = heads_of(config.loss_name, self.target.kind, self.target.heads)
+        rows, note = placed(rows, config)
+        self.notes: list[str] = [*rows.notes, *([note] if note else [])]
+        if isinstance(rows, MappedRows):
+            self.mapped = rows.bare()
+            test, validate = (
+                MappedRows.of(some) if isinstance(some, StoredRows) else some
+                for some in (test, validate)
+            )
         is_open = config.leaves_schedule
         config = self.config = self._settled(config, rows, judged=validate is not None)
         self.groups = self.heads.groups
@@ -141,7 +153,6 @@ class LinearProblem(RowProblem):
         self.work, self.columns = rows.nonzeros, rows.columns
         self.batch = config.batch or BATCH
         self.seed = config.seed
-        self.notes: list[str] = []
         self._given = rows
         self._sets = self._sets_of(rows, validate, test)
         self.shown = tuple(
@@ -164,6 +175,8 @@ class LinearProblem(RowProblem):
         self._refuse_heads()
         self.width = self._solver.step.width or self.heads.width
         self._outcome = self._solver.outcome(self.columns, self.effort)
+        if self.mapped is not None:
+            self._outcome.chunk, self._outcome.puts_aside = self.mapped.file.each, False
         if isinstance(self._outcome, Iterated):
             self._outcome.fetching = self._fetching_of_one()
         self.snapshots, self.averages_run = self._outcome.snapshots, self._outcome.over_run
@@ -212,6 +225,10 @@ class LinearProblem(RowProblem):
     def _settled(self, config: Config, rows: Rows, judged: bool) -> Config:
         """The options, with the solver that is best for the rows."""
         self._choice = by_data(config, rows, self.heads, judged)
+        if self.mapped is not None:
+            limit = config.memory_bytes or available_memory()
+            room = needed(self.mapped, self.heads, True, config.workers or usable_cores())
+            self._choice = by_blocks(self._choice, config, self.heads, room <= limit)
         solver = self._choice[0]
         return config if solver == config.choice[0] else replace(config, solver=solver)
 
@@ -284,6 +301,7 @@ class LinearProblem(RowProblem):
 
     def summary(self) -> list[str]:
         held = f", and {len(self._sets[HELD_OUT]):,} rows held out" if self.judge else ""
+        held += ", which stay on the disk" if self.mapped is not None else ""
         return [
             f"{self.name}: {self.units:,} rows, {self.columns:,} columns, {self.work:,} non-zeros"
             f"{held}",
@@ -315,6 +333,8 @@ class LinearProblem(RowProblem):
                 f"{copied / 1e9:,.2f} GB, and {available / 1e9:,.2f} GB of memory are available. "
                 "Take the solver sgd"
             )
+        if self.mapped is not None:
+            self._check_limit(shared, own, available)
         scratch = self._outcome.scratch
         if scratch and scratch + 2 * shared > available:
             raise DataError(
@@ -332,6 +352,24 @@ class LinearProblem(RowProblem):
                 f"{available / 1e9:,.2f} GB of memory are available. Take fewer columns (leave out "
                 "rare ones, or hash them), or fewer labels at a time, or average=False; if labels "
                 "are quantities, use the task regression"
+            )
+
+    def _check_limit(self, shared: int, own: int, available: int) -> None:
+        """Refuses a limit of memory below what is kept for rows that stay on the disk."""
+        assert self.mapped is not None
+        limit = self.config.memory_bytes
+        least = needed(self.mapped, self.heads, self.step.state > 0, self.threads)
+        least += 2 * (shared - 4 * self.units * self.step.state) + own
+        if least > (limit or available):
+            raise DataError(
+                f"{self.name}: {self.units:,} rows and {self.columns:,} columns need "
+                f"{least / 2**20:,.0f} MB beside the rows' values; "
+                + (
+                    f"give a memory of {-(-least // 2**20)}M or more"
+                    if limit
+                    else f"{available / 2**20:,.0f} MB are available"
+                )
+                + ", or train with fewer workers"
             )
 
     @property
@@ -536,6 +574,11 @@ class LinearProblem(RowProblem):
     def model(
         self, learned: Arrays, about: dict[str, Any], state: Arrays | None = None
     ) -> LinearModel:
+        model = self._model(learned, about)
+        model.features = self._given.features
+        return model
+
+    def _model(self, learned: Arrays, about: dict[str, Any]) -> LinearModel:
         weights = learned["weights"].copy()
         if self._given.feature_names:
             about = about | {"feature_names": self._given.feature_names}
@@ -564,6 +607,12 @@ class LinearProblem(RowProblem):
             return 1.0
         return self._solver.find_rate(self.sample)
 
+    def goes_on_with(self, rows: Rows) -> None:
+        """Takes other rows to learn from, of the same target and maybe of more columns."""
+        self._sets = {"train": Set.of(rows, self.target)}
+        self._given, self.units, self.work = rows, len(rows), rows.nonzeros
+        self.columns = max(self.columns, rows.columns)
+
     # What the workers ask
 
     def task(
@@ -584,7 +633,7 @@ class LinearProblem(RowProblem):
         return 1.0 / max(share.numbers[-1], 1.0 / self.units) if share.numbers else 1.0
 
     def ahead(self, share: Share, copies: int) -> tuple[float, float]:
-        """How much farther weights, and the intercept, go on one of so many copies."""
+        """How much farther weights, and the intercept, go on one of several copies."""
         return self._solver.ahead(share.eta0, copies)
 
     def _fetching(self, writers: int) -> Fetching:
@@ -612,7 +661,7 @@ class LinearProblem(RowProblem):
     def _distance(self) -> int:
         """How many non-zeros ahead rows are fetched, on this machine."""
         # Of several heads the rows are the least of it; and what is measured is kept for all
-        if self.heads.width > 1:
+        if self.heads.width > 1 or self.mapped is not None:
             return fetching.DISTANCES[0]
         rows, weights = self._sets["train"].view, np.zeros(self.size, np.float32)
         bias = np.zeros(self.width, np.float32)
@@ -651,7 +700,10 @@ class LinearProblem(RowProblem):
         """The sums over some rows of the losses and of the two errors of the kind of target."""
         weights, rows = self.learned(shared)["weights"], self._sets[data]
         span = view(Span, part * self.chunk, min((part + 1) * self.chunk, len(rows)))
-        found = self.heads.evaluate(rows.view, rows.weighted, span, weights, self._parameter)
+        found = np.zeros(3)
+        for some, part_of in rows.pieces(span):
+            given = some, rows.weighted, part_of, weights, self._parameter
+            found += self.heads.evaluate(*given)
         if self.votes:
             members = shared["members"].reshape(-1, self.size)
             found[1] = rows.errors(lambda some: votes(some, members), span)
@@ -676,8 +728,9 @@ def _given_state(start: Arrays) -> Arrays:
 def _lines(rows: Rows) -> int:
     """Cache lines that are to be fetched of each row, whatever its length."""
     places = np.random.default_rng(0).integers(0, len(rows), LENGTHS)
-    lengths = (rows.ends[places] - rows.begins[places]).astype(np.int64)
-    return min(MOST_LINES, 1 + int(np.sort(lengths)[int(MOST_ROWS * LENGTHS)]) // int(LINE))
+    return min(
+        MOST_LINES, 1 + int(np.sort(rows.lengths(places))[int(MOST_ROWS * LENGTHS)]) // int(LINE)
+    )
 
 
 def _intercept_share(rows: Rows) -> float:

@@ -116,7 +116,7 @@ NEEDS = (
         "solver",
         _given("solver"),
         lambda config: config.solver != "gd" or config.loss_name in DESCENDED,
-        f"a loss that has passes and is not least at zero weights to be gd: {', '.join(DESCENDED)}",
+        f"one of these losses to be gd: {', '.join(DESCENDED)}",
     ),
     Need(
         "solver",
@@ -146,7 +146,7 @@ NEEDS = (
         "strategy",
         _given("strategy"),
         _dual(_can_ascend),
-        "to be auto, combine or ordered with the solver dual, or one worker: no addition may be "
+        "to be auto, combine or ordered with the solver dual, or one worker, so that no update is "
         "lost",
     ),
     Need(
@@ -175,7 +175,7 @@ NEEDS = (
         "target",
         _given("target"),
         lambda config: config.objective_every > 0,
-        "an objective_every of 1 or more, to be noticed",
+        "an objective_every of 1 or more",
     ),
     Need(
         "early_stopping",
@@ -189,8 +189,7 @@ NEEDS = (
         lambda config: (
             config.proves or (config.schedule in ("backoff", "adaptive") and not config.adapts)
         ),
-        "the schedule backoff (adaptive for mf); where each weight has a rate, it goes down by "
-        "itself",
+        "the schedule backoff (for mf: adaptive)",
     ),
     Need(
         "schedule",
@@ -208,8 +207,8 @@ NEEDS = (
         "strategy",
         lambda config: config.zeroes or config.adapts,
         lambda config: not _averages(config),
-        "to be one that takes no means of weights with l1, or where each weight has a rate: means "
-        "of zeros at different times are not zero",
+        "to be one that does not average weights, with l1 or a rate for each weight: an average "
+        "of weights is seldom exactly zero",
     ),
     Need(
         "merge",
@@ -241,6 +240,24 @@ NEEDS = (
         _given("epsilon"),
         _has_parameter("epsilon"),
         "the loss huber or epsilon_insensitive",
+    ),
+    Need(
+        "memory",
+        _given("memory"),
+        lambda config: config.solver in (AUTO, "sgd", "dual"),
+        "the solver sgd or dual: others look at all rows at once",
+    ),
+    Need(
+        "memory",
+        _given("memory"),
+        lambda config: config.strategy != "strata",
+        "another strategy than strata, which divides the rows by their columns",
+    ),
+    Need(
+        "memory",
+        _given("memory"),
+        lambda config: config.early_stopping is None,
+        "rows to judge by in a file of their own: validate, not early_stopping",
     ),
     Need("quantile", _given("quantile"), _has_parameter("quantile"), "the loss quantile"),
     Need(

@@ -37,21 +37,21 @@ from hogwild.parallel.memory import Arrays
 FEW_COLUMNS = 2_000  # with more, softmax begins with epochs of descent
 ENOUGH = 0.04  # share of the squared residual that conjugate gradients leave, in M^-1
 MOST_PRODUCTS = 60
-# The Hessian is made and factored where that takes as long as so many products with it
+# The Hessian is made and factored if that takes no longer than `MOST_WORTH` products with it
 WORTH = 20.0
 # Of the squared loss, whose step need not be repeated
 EXACT, MOST_PRODUCTS_EXACT = 1e-20, 10_000
-# Where a gap within so many times the wanted one is ahead, conjugate gradients go on to the end
+# If the next gap may be within `NEAR` times the wanted one, conjugate gradients go on to the end
 NEAR, SURE = 30.0, 0.5
 # Without a penalty: products whose gains, together, must be a small share of what is wanted
 LATELY, SLOW = 10, 0.01
-# And the share of the largest squared residual, of any step, that may be the rounding of values in
-# single precision. Weights that fit it cancel each other: rows of rank 1 had weights of 1e6
+# Without a penalty, too: the share of the largest squared residual that may be rounding of values.
+# Weights that fit the rounding cancel each other: rows of rank 1 had weights of 1e6
 ROUNDED = 1e-13
 # Of a step that is tried: what the objective must gain, and how much of its slope may be left
 GAIN, LEFT = 1e-4, 0.1
 SHORTEST, LONGEST = 0.1, 0.9  # of the way between a step that is too short and one too long
-PATIENCE = 2  # steps of no use: the second is found by as many products as may be of use
+PATIENCE = 2  # steps without progress; the second is solved as exactly as rounding allows
 PROGRESS = 0.9  # share of the gap before: one that is larger is no progress
 # Work, in what a product takes for a non-zero, up to which a step takes no longer than the Python
 # around it: 0.1 ms. Such steps go on while each leaves less than half of the gap
@@ -75,9 +75,9 @@ class NewtonProof(Iterated):
     """Weights in double precision, and a lower bound of the optimum from the slopes of the rows.
 
     Attributes:
-        first: epochs of another method to begin with, if that is of use.
-        most_worth: as many products with the Hessian it may take as long as to factor it.
-        polishes: whether a step leaves so little of a gap that some more make weights exact.
+        first: epochs of another method to begin with, or none.
+        most_worth: the Hessian is factored if that takes no longer than this number of products.
+        polishes: whether a few more steps make the weights exact.
     """
 
     first: FirstEpochs | None = None
@@ -106,7 +106,7 @@ class NewtonProof(Iterated):
         self._slope: Slope | ClassSlope | None = None
         self._largest = 0.0  # without a penalty: residual at which conjugate gradients began
         self._gained = math.inf  # by the last step, as conjugate gradients expected it
-        self._idle = 0  # steps in a row that were of no use
+        self._idle = 0  # steps in a row without progress
         self._polishing = False
 
     def use(self, threads: int) -> None:
@@ -242,7 +242,7 @@ class NewtonProof(Iterated):
     # The step
 
     def _direction(self, passed: Passed) -> Solution:
-        """Solves H d = -gradient, by factors of H or as exactly as is of use."""
+        """Solves H d = -gradient, by factors of H or by conjugate gradients."""
         return (self._is_factored and self._exact(passed)) or self._by_products(passed)
 
     def _by_products(self, passed: Passed) -> Solution:

@@ -48,7 +48,7 @@ class Objectives:
         self, loss: str, kind: str, data: Set, l2: float, intercept: bool, parameter: float
     ) -> None:
         self.threads = 1
-        self.rows, self.size = data.view, len(data)
+        self._data, self.rows, self.size = data, data.view, len(data)
         self.c = 1.0 / (l2 * self.size)
         self._l2, self._parameter = l2, parameter
         self._intercept = intercept
@@ -57,7 +57,7 @@ class Objectives:
         self._steps = dict.fromkeys(("scale", "bias"), FIRST_STEP)
 
     def kernels(self, points: Sequence[int]) -> list[Kernel]:
-        """What a training calls, where so many weights are compared."""
+        """What a training calls; `points` are the numbers of weights that it compares at once."""
         loss, weighted = self._loss, self._weighted
         always = [*map(kernels.scorer, points), kernels.primal(loss, weighted)]
         always += [kernels.errors(self._kind, weighted), kernels.dual_value(loss, weighted)]
@@ -73,7 +73,12 @@ class Objectives:
         """A line of scores for each of some weights, without intercepts."""
         found = np.empty((len(weights), self.size), np.float32)
         kernel = kernels.scorer(len(weights))
-        self._in_parts(lambda span: kernel(self.rows, span, tuple(weights), found.ravel()))
+
+        def score(given: Span) -> None:
+            for rows, span in self._data.pieces(given):
+                kernel(rows, span, tuple(weights), found.ravel())
+
+        self._in_parts(score)
         return found
 
     def best(self, scores: Weights, square: float, bias: float, scaled: bool) -> Point:
@@ -169,8 +174,9 @@ class Objectives:
 
         def collected(half: int) -> Doubles:
             found = np.zeros(columns)
-            span = view(Span, *share_of(self.size, halves, half))
-            kernel(self.rows, span, state, self.c, found)
+            given = view(Span, *share_of(self.size, halves, half))
+            for rows, span in self._data.pieces(given):
+                kernel(rows, span, state, self.c, found)
             return found
 
         tasks = [partial(collected, half) for half in range(halves)]

@@ -272,7 +272,7 @@ class EachAscent(EachHead):
         return {"row_state": (self._count * self._rows, np.float32)}
 
     def suits(self, start: Arrays) -> Arrays:
-        """What can be gone on from: dual variables are of no use to other rows."""
+        """What training can continue from: dual variables only suit the rows that they are of."""
         known = len(start.get("row_state", ())) == self._count * self._rows
         return {name: start[name] for name in self.kept if name == "stored" or known}
 

@@ -327,7 +327,7 @@ class Passes(Shards):
 
 
 def _spans(data: Set, columns: int, heads: int = 1) -> list[Span]:
-    """Shards that have as many rows each."""
+    """Shards with the same number of rows, or one more."""
     least = max(SHARD // heads, SHARD_OF_COLUMNS * columns)
     most = max(1, min(MOST_SHARDS, len(data), data.nonzeros // least))
     count = 1 << (most.bit_length() - 1)  # two or four threads get as much each

@@ -14,12 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.data.components import parts_apart
+from hogwild.data.mapped_rows import MappedRows
 from hogwild.data.rows import Rows
 from hogwild.data.statistics import Frequency, frequency, sharing
 from hogwild.kernels.compile import Kernel, ready
 from hogwild.kernels.order import shuffle
 from hogwild.kernels.views import Task
 from hogwild.steps.step import Step
+from hogwild.threads import share_of
 
 if TYPE_CHECKING:
     from hogwild.config import Config
@@ -311,6 +313,7 @@ class RowProblem(Problem):
     intercept_share: float  # the intercept's rate over that of the weights; 0: no intercept
     curvature: float  # how far a slope changes where the score changes by one, about
     votes = False  # whether what each worker learned is taken, and not only the mean
+    mapped: MappedRows | None = None  # the rows, where they stay in their file
     groups = 1  # of weights, each of which can be learned without the others
     separate: list[npt.NDArray[np.uint32]]  # parts of the rows without common columns
     batch: int  # rows, for the strategy minibatch
@@ -319,6 +322,30 @@ class RowProblem(Problem):
     @abstractmethod
     def step(self) -> Step:
         """The step that loops are compiled for."""
+
+    def rows_of(self, workers: int, rank: int) -> tuple[int, int]:
+        """A worker's rows: the first, and the one after the last.
+
+        Of rows in a file it has every so-manieth block, so that each has some of all parts of the
+        file, which may be sorted. The numbers are those that its rows would have if the workers'
+        rows lay one after the other.
+        """
+        if self.mapped is None:
+            return share_of(self.units, workers, rank)
+        ends = np.cumsum([0, *self.mapped.shares(workers)])
+        return int(ends[rank]), int(ends[rank + 1])
+
+    def shuffle_share(
+        self, order: Order, workers: int, rank: int, seed: int, state: Floats
+    ) -> None:
+        """Fills `order` with a worker's rows, in a random order."""
+        if self.mapped is None:
+            self.shuffle(order, self.rows_of(workers, rank)[0], seed, state)
+            return
+        self.shuffle(order, 0, seed, state)
+        each = np.uint32(self.mapped.file.each)
+        # Its block number k is the file's block number k * workers + rank
+        order += (order // each * np.uint32(workers - 1) + np.uint32(rank)) * each
 
     @property
     def size(self) -> int:
@@ -369,7 +396,7 @@ class RowProblem(Problem):
         return 1.0
 
     def ahead(self, share: Share, copies: int) -> tuple[float, float]:
-        """How much farther weights go on one of so many copies than they are merged.
+        """How much farther weights go on one of several copies than when they are merged.
 
         And how much farther the intercept.
         """

@@ -80,7 +80,7 @@ class Proof(Outcome):
 
     @property
     def _is_contradiction(self) -> bool:
-        """Whether the bound lies above an objective that was met: then it proves nothing."""
+        """Whether the bound lies above an objective that weights have: then it proves nothing."""
         return self.bound > self._objective + ROUNDED * abs(self._objective)
 
     @property

@@ -59,7 +59,7 @@ def _next(tried: Tried, guess: float, most: float, count: int) -> list[float]:
 
 
 def _walk(tried: Tried, guess: float, most: float) -> tuple[float, float | None]:
-    """The best rate, as far as can be told, and the next one that must be tried for it."""
+    """The best rate so far, and the next one to try."""
     if guess not in tried:
         return guess, guess
     start = best = (tried[guess], guess)

@@ -19,7 +19,7 @@ from hogwild.learn.sets import Set
 from hogwild.threads import in_shares, side_by_side
 
 NONZEROS = 700_000  # about, in the sample
-COMPARED = 8  # one in so many of all rows, at most, is in the sample that weights are compared on
+COMPARED = 8  # at most one of 8 rows is in the sample on which weights are compared
 LEAST_COMPARED = 1000  # rows, where there are as many
 TRIED = 8000  # rows, at most, to try rates on
 DOUBT = 0.25  # standard errors that are taken off a gain on the sample
@@ -51,7 +51,7 @@ class Sample:
         self._parameter, self._penalty = config.loss_value, Penalty.of(config.as_dict())
         most = max(16, int(NONZEROS / mean_length / heads.effort**0.5))
         picker = np.random.default_rng(config.seed)
-        chosen = picker.choice(size, min(size, most), replace=False)
+        chosen = rows.drawn(picker, min(size, most))
         indptr, indices, values = rows.gather(chosen.astype(np.uint64), threads)
         self.columns = rows.columns
         self._used = np.empty(0, np.uint32)  # where the sample is renumbered, its columns

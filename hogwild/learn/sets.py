@@ -1,6 +1,6 @@
 """Sets of rows to learn from or to evaluate on, with their targets and weights."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from hogwild.config import Config
 from hogwild.data.folds import held_out
 from hogwild.data.labels import LabelSets, as_written
+from hogwild.data.mapped_rows import MappedRows
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError, OptionError
 from hogwild.kernels.views import RowView, Span, view
@@ -21,11 +22,15 @@ LOOKED_AT, VALUES = 256, 64  # rows, about, and values of each that tell how lon
 
 @dataclass(frozen=True)
 class Set:
-    """Rows as kernels take them, whether they have weights, and the sum of the weights."""
+    """Rows as kernels take them, whether they have weights, and the sum of the weights.
+
+    Of `mapped` rows, which stay in their file, all are empty in the view: see `pieces`.
+    """
 
     view: RowView
     weighted: bool
     weight: float
+    mapped: MappedRows | None = None
 
     @classmethod
     def of(
@@ -49,8 +54,13 @@ class Set:
             weights *= len(rows) / weights.sum()
             targets = np.column_stack([targets, weights.astype(np.float32)]).ravel()
         targets = np.ascontiguousarray(targets).reshape(-1)
-        arrays = rows.begins, rows.ends, rows.indices, rows.values, targets
-        return cls(view(RowView, *arrays), weighted, float(len(rows)))
+        mapped = rows.bare() if isinstance(rows, MappedRows) else None
+        if mapped is not None:
+            nowhere = np.zeros(len(rows), np.uint64)  # pages that nobody writes to
+            arrays: Any = nowhere, nowhere, np.zeros(1, np.uint32), np.zeros(1, np.float32)
+        else:
+            arrays = rows.begins, rows.ends, rows.indices, rows.values
+        return cls(view(RowView, *arrays, targets), weighted, float(len(rows)), mapped)
 
     def __len__(self) -> int:
         return len(self.view.begins)
@@ -58,6 +68,8 @@ class Set:
     @property
     def nonzeros(self) -> int:
         """Of all rows."""
+        if self.mapped is not None:
+            return self.mapped.nonzeros
         return int((self.view.ends - self.view.begins).sum())
 
     @property
@@ -65,8 +77,24 @@ class Set:
         """Rows that take some milliseconds to visit."""
         return max(1, int(CHUNK_NONZEROS * len(self) / max(len(self), self.nonzeros)))
 
+    def pieces(self, span: Span) -> Iterator[tuple[RowView, Span]]:
+        """Views of some rows, and which of them each view is good for: all, or a few at a time."""
+        if self.mapped is None:
+            yield self.view, span
+            return
+        for first, last, piece in self.mapped.pieces(int(span.begin), int(span.end)):
+            yield view(RowView, *piece, self.view.targets), view(Span, first, last)
+
+    @property
+    def some_values(self) -> npt.NDArray[np.float32]:
+        """Values: all that there are, or some of those that stay in their file."""
+        return self.view.values if self.mapped is None else self.mapped.some_values()
+
     def typical_square(self) -> float:
         """The mean squared length of a row, about: from the first values of some rows."""
+        if self.mapped is not None:
+            values = self.mapped.some_values().astype(np.float64)
+            return float(np.sum(values**2)) / max(1, len(values)) * self.nonzeros / len(self)
         rows, some = self.view, slice(None, None, max(1, len(self) // LOOKED_AT))
         places = rows.begins[some, None] + np.arange(VALUES, dtype=np.uint64)
         inside = places < rows.ends[some, None]
@@ -77,11 +105,16 @@ class Set:
 
     def errors(self, scores_of: Callable[[RowView], npt.NDArray[Any]], span: Span) -> float:
         """The weight of some rows of two classes that scores put on the wrong side."""
-        mine = slice(int(span.begin), int(span.end))
-        targets = self.view.targets.reshape(len(self), -1)[mine]
-        some = self.view._replace(begins=self.view.begins[mine], ends=self.view.ends[mine])
-        wrong = (scores_of(some) > 0) != (targets[:, 0] > 0)
-        return float(np.sum(targets[wrong, 1], dtype=np.float64) if self.weighted else wrong.sum())
+        found = 0.0
+        for rows, part in self.pieces(span):
+            mine = slice(int(part.begin), int(part.end))
+            targets = rows.targets.reshape(len(self), -1)[mine]
+            some = rows._replace(begins=rows.begins[mine], ends=rows.ends[mine])
+            wrong = (scores_of(some) > 0) != (targets[:, 0] > 0)
+            found += float(
+                np.sum(targets[wrong, 1], dtype=np.float64) if self.weighted else wrong.sum()
+            )
+        return found
 
 
 def hold_out(rows: Rows, target: Target, share: float, seed: int) -> tuple[Rows, Rows]:

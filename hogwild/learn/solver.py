@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
-from hogwild.kernels.order import shuffle
+from hogwild.kernels.order import CHUNK, shuffle, shuffle_chunks
 from hogwild.learn.heads import Heads
 from hogwild.learn.problem import Doubles, Now, Share
 from hogwild.learn.sample import Sample
@@ -25,6 +25,8 @@ class Outcome(ABC):
     over_run = False  # whether means are over all epochs
     kept: tuple[str, ...] = ("stored",)  # arrays that training goes on from
     copied = 0  # bytes of data that it copies
+    chunk = int(CHUNK)  # rows that stay near each other in an order
+    puts_aside = True  # whether rows that need no step may be left out of an order
     scratch = 0  # bytes that it needs for several scores of each row, besides what is shared
 
     @abstractmethod
@@ -75,7 +77,10 @@ class Outcome(ABC):
         self, order: npt.NDArray[np.uint32], first: int, seed: int, state: npt.NDArray[np.float32]
     ) -> None:
         """Fills an order with the rows from `first` on."""
-        shuffle(order, first, np.uint64(seed))
+        if self.chunk == CHUNK:
+            shuffle(order, first, np.uint64(seed))
+        else:
+            shuffle_chunks(order, first, np.uint64(seed), self.chunk)
 
     @abstractmethod
     def name(self, shared: Arrays) -> str:
@@ -134,7 +139,7 @@ class Solver(ABC):
         """Prepares stored numbers, which are zero or from an earlier training."""
 
     def ahead(self, eta0: float, copies: int) -> tuple[float, float]:
-        """How much farther weights go on one of so many copies than they are merged.
+        """How much farther weights go on one of several copies than when they are merged.
 
         And how much farther the intercept.
         """

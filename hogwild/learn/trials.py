@@ -23,7 +23,7 @@ class Room:
         self._arrays: dict[tuple[int, ...], list[Floats]] = {}
 
     def zeros(self, *widths: int) -> list[Floats]:
-        """An array for each width: so many zeros for each column, and for the intercept."""
+        """An array of zeros for each width: that many for each column and for the intercept."""
         if widths not in self._arrays:
             self._arrays[widths] = [zeros_on_a_line(width * self._size) for width in widths]
         for array in self._arrays[widths]:

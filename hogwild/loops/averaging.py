@@ -60,6 +60,7 @@ class MixedWorker(RowWorker):
             end = min(place + self._problem.chunk, stop)
             if self._gap:
                 end = min(end, (place // self._gap + 1) * self._gap)
+            task, end = self._windows.open(task, place, end)
             clock = view(Clock, before + place - begin, 1)
             total += self._visit(task, place, end, clock)
             self._control.count(self._rank, end - begin)

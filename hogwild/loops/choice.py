@@ -58,7 +58,7 @@ def _choice(problem: Problem, config: Config) -> Choice:
         most = min(most, problem.groups)
     if config.workers is not None:
         if most < config.workers:
-            why = f"{config.workers} workers were asked for, and {most} can be at work at once"
+            why = f"{config.workers} workers were asked for, but at most {most} can work at once"
         return Choice(strategy, most, why)
     if cores == 1:
         return Choice(strategy, 1, "only one core may be used")
@@ -74,7 +74,7 @@ def _strategy(problem: Problem, config: Config, workers: int) -> tuple[str, str,
     if isinstance(problem, BlockProblem):
         if config.strategy == "hogwild":
             return "hogwild", "two ratings at a time seldom share a user or an item", True
-        return "strata", "blocks that are worked on at once share no row", True
+        return "strata", "workers take blocks that share no user and no item", True
     assert isinstance(problem, RowProblem)
     if problem.passes:
         return PASSES, f"{problem.passes}, which workers share", True
@@ -89,14 +89,14 @@ def _strategy(problem: Problem, config: Config, workers: int) -> tuple[str, str,
         return "heads", *_dealing(problem)
     if config.deterministic:
         name = next(n for n, s in STRATEGIES.items() if s.deterministic and s.rows)
-        return name, "its outcome does not depend on the number of workers", True
+        return name, "its result does not depend on the number of workers", True
     if workers == 1:
-        return "hogwild", "one worker needs no other", False
+        return "hogwild", "there is one worker", False
     strategy, why, pays = _fastest(problem, workers)
     if problem.step.exact and strategy == "hogwild":
         return ("combine", why, True) if config.workers else ("hogwild", why, False)
     if config.is_perceptron and strategy == "combine":
-        why = "perceptrons' steps never get shorter, and would overshoot if they were added up"
+        why = "steps of perceptrons never get shorter: added up, those of several workers overshoot"
         return "mixed", why, pays
     return strategy, why, pays
 

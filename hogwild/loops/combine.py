@@ -1,4 +1,4 @@
-"""`combine`: each worker learns on a copy of its own, and workers exchange their changes."""
+"""`combine`: each worker learns on a private copy of the weights; they exchange their changes."""
 
 from functools import cache
 from itertools import pairwise
@@ -45,17 +45,17 @@ from hogwild.steps.step import Step
 from hogwild.threads import share_of
 
 TIERS = (512, 4_096, 32_768)  # the most frequent columns, by how often they are exchanged
-LEAST_RARE = 4  # times as many columns as in a tier, for it to be one
-NEAR = 0.4  # how far a slope may be changed by what others do not see yet
+LEAST_RARE = 4  # times the columns of a tier that data must have for the tier to be used
+NEAR = 0.4  # how much changes that others have not seen yet may move a slope
 AFFORDED = 0.006  # of the time: what the exchanges of a tier may take in the long run
 LISTED, IN_ORDER = 2.5, 0.7  # non-zeros that take as long as exchanging a column
 AT_LEAST = 100.0  # non-zeros that take as long as any exchange
 FEWEST_TIMES = 16  # an epoch that all columns are exchanged, whatever it takes
-WARM_UP = 0.05  # of an epoch, after which exchanges may not take more than that
+WARM_UP = 0.05  # share of an epoch, after which `AFFORDED` holds
 LOOK = 10_000_000  # non-zeros between two looks at the parent
 
 FEWEST_SNAPSHOTS = 8  # of an epoch, that a worker takes; two of them are late
-EVEN = 4  # each worker's sums are rescaled as if over so many snapshots, one of them late
+EVEN = 4  # snapshots that each worker's sums are rescaled to, one of them late
 START, END = range(2)  # phases at whose end workers wait for each other
 
 # Places in a worker's counters; from TIER on, one for each tier
@@ -218,6 +218,7 @@ class CombineWorker(RowWorker):
             place = begin
             while place < stop and self._goes_on(total):
                 end = min(stop, place + self._rows_between_looks)
+                task, end = self._windows.open(task, place, end)
                 total += self.kernel(self._problem.step)(
                     task,
                     view(Part, begin, place, end),
@@ -262,7 +263,7 @@ class CombineWorker(RowWorker):
         return self._wait_for_everyone(START)
 
     def _even_out_snapshots(self) -> None:
-        """Rescales this worker's sums, as if over so many snapshots whatever their number was."""
+        """Rescales this worker's sums to `EVEN` snapshots, whatever their number was."""
         copy, listed = self._copy, self._listed
         sums = copy.sums.reshape(2, -1)
         for which, share in enumerate((LATE, 1 - LATE)):

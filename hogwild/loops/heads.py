@@ -47,8 +47,9 @@ class HeadsWorker(RowWorker):
         copies = 1 + len(SUMS) * bool(problem.snapshots)
         return 4 * problem.size * copies if min(workers, problem.groups) > 1 else 0
 
-    def _share(self) -> tuple[int, int]:
-        return 0, self._problem.units
+    @property
+    def _turn(self) -> tuple[int, int]:
+        return 1, 0
 
     def _learn(self, share: Share) -> list[tuple[int, float]]:
         if self._rank >= self._team:
@@ -59,7 +60,12 @@ class HeadsWorker(RowWorker):
             self._problem.shuffle(self._order, 0, seed, self._shared["row_state"])
         size = len(self._order)
         task = self._problem.task(self._order, share, self._control.workers, self._groups)
-        total = self._go(share, task, int(size * share.begin), int(size * share.end))
+        begin, stop = int(size * share.begin), int(size * share.end)
+        self._windows.begin([0], begin)
+        try:
+            total = self._go(share, task, begin, stop)
+        finally:
+            self._windows.rest()
         self._control.finish(self._rank)
         if self._problem.groups == 1:
             return [(0, total)]
@@ -112,6 +118,7 @@ class HeadsWorker(RowWorker):
                 stop, reported = self._last_place(place), True
                 continue
             end = min(place + self._problem.chunk, (place // gap + 1) * gap, stop)
+            task, end = self._windows.open(task, place, end)
             now = view(Clock, share.done + place - begin, 1)
             total += self._visit(task, place, end, now)
             place = end

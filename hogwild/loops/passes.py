@@ -15,7 +15,7 @@ from hogwild.threads import side_by_side
 
 
 class PassesWorker(Worker):
-    """Has the problem make one step of its method; an epoch has as many passes as that takes."""
+    """An epoch is one step of the solver, and has as many passes as the step needs."""
 
     _problem: RowProblem
 

@@ -1,8 +1,9 @@
-"""`ordered` and `minibatch`: rounds over a fixed number of shards; the same outcome on any workers.
+"""`ordered` and `minibatch`: rounds over a fixed number of shards.
 
-In a round, some rows of every shard are learned from, each on the shard's own copy of the weights;
-then the changes of all shards are merged, in the order of the shards. Between the two, workers wait
-for each other. All happens at points that depend on the rows done alone.
+The result is the same with any number of workers. In a round, some rows of every shard are learned
+from, each on the shard's own copy of the weights. Then the changes of all shards are merged, in the
+order of the shards. Between the two, workers wait for each other. All happens at points that depend
+on the rows done alone.
 
 The most frequent columns are merged in every round, from lists of their changes; rarer columns are
 merged less often (see `kernels/exchange.py`). `width` is how many numbers are stored for a column.
@@ -41,6 +42,7 @@ from hogwild.learn.problem import SUMS, RowProblem, Share
 from hogwild.loops.combine import TIERS, WARM_UP, places_of, tiers_of
 from hogwild.loops.shared import LATE, LoneWorker
 from hogwild.loops.visiting import visitor
+from hogwild.loops.windows import Windows
 from hogwild.loops.worker import NAP, Worker
 from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.parallel.team import Control
@@ -50,9 +52,9 @@ from hogwild.threads import share_of
 
 SHARDS = 8
 SNAPSHOTS = 16  # of an epoch, at most: at each of them all columns are merged
-NEAR = 1.0  # how far a slope may be changed by what others do not see yet
-AFFORDED = 0.06  # of the time: what merging a tier may take; the copies are many, so often
-TOO_FAR = 1.5  # times as far: then the shards together would overshoot, and again on the way back
+NEAR = 1.0  # how much changes that others have not seen yet may move a slope
+AFFORDED = 0.06  # of the time: what merging a tier may take; there are many copies
+TOO_FAR = 1.5  # times `NEAR`: beyond it, the shards together overshoot, again and again
 NEAR_IF_EXACT, TOO_FAR_IF_EXACT = 0.3, 10.0  # the same for steps that need no rate, and a check
 START = 0  # the phase at whose end workers wait for each other
 # Places in the state: rows done per shard, rows of this round, the stage, barriers passed, the half
@@ -358,8 +360,12 @@ class OrderedWorker(Worker):
         self._scratch = np.empty(int(PIECE), np.float32)
         self._state = np.zeros(STATE, np.int64)
         # Where shards begin, and the last ends
-        self._bounds = np.arange(self._shards + 1) * problem.units // self._shards
+        ends = [problem.rows_of(self._shards, shard)[1] for shard in range(self._shards)]
+        self._bounds = np.array([0, *ends])
         self._order = np.empty(self._bounds[self._end] - self._bounds[self._first], np.uint32)
+        inner = self._bounds[self._first + 1 : self._end] - self._bounds[self._first]
+        self._windows = Windows(problem.mapped, np.split(self._order, inner))
+        self._offsets = np.append(0, inner).astype(np.uint64)
 
     @staticmethod
     def shards(workers: int) -> int:
@@ -394,7 +400,11 @@ class OrderedWorker(Worker):
         begins, stops, longest = self._places(share)
         losses = np.zeros(self._shards)
         if self._wait_for_everyone(START):
-            self._go(share, (losses, begins, stops), longest)
+            self._windows.begin(map(int, begins - self._offsets))
+            try:
+                self._go(share, (losses, begins, stops.copy()), longest)
+            finally:
+                self._windows.rest()
         self._finish(share.end == 1 and self._problem.snapshots > 0)
         done = np.minimum(stops - begins, np.uint64(self._state[DONE]))
         self._control.count(self._rank, int(done.sum()))
@@ -432,16 +442,15 @@ class OrderedWorker(Worker):
             self._shuffle(share.epoch)
         sizes, mine = np.diff(self._bounds), slice(self._first, self._end)
         begins, ends = ((sizes * part).astype(np.uint64) for part in (share.begin, share.end))
-        offsets = (self._bounds[mine] - self._bounds[self._first]).astype(np.uint64)
-        return begins[mine] + offsets, ends[mine] + offsets, int((ends - begins).max())
+        places = begins[mine] + self._offsets, ends[mine] + self._offsets
+        return *places, int((ends - begins).max())
 
     def _shuffle(self, epoch: int) -> None:
         for shard in range(self._first, self._end):
             begin, end = self._bounds[shard : shard + 2] - self._bounds[self._first]
             seed = seed_of(self._problem.seed, epoch, shard)
-            self._problem.shuffle(
-                self._order[begin:end], self._bounds[shard], seed, self._shared["row_state"]
-            )
+            mine = self._order[begin:end]
+            self._problem.shuffle_share(mine, self._shards, shard, seed, self._shared["row_state"])
 
     def _go(self, share: Share, own: tuple[Any, ...], longest: int) -> None:
         """Goes through rounds; `own` are sums of losses, and where its shards begin and stop."""
@@ -455,31 +464,26 @@ class OrderedWorker(Worker):
         ahead = problem.ahead(share, 1 if self.batch else self._shards)
         task.own.slopes[-2:] = ahead
         batch = self.batch // self._shards
-        arguments = (
-            task,
-            view(Clock, share.done, max(1.0, WARM_UP * problem.units)),
-            self._tiers_of(share, task.plan),
-            view(
-                Rounds, *mine, longest, batch, gap, int(LATE * longest), 1 / ahead[0], 1 / ahead[1]
-            ),
-            view(
-                Merged,
-                shared["base"],
-                shared["copies"],
-                self._scratch,
-                self._frequent,
-                *(shared[name] for name in names),
-                *own,
-                self._state,
-                shared["barrier"],
-                stop,
-                steps,
-            ),
+        clock = view(Clock, share.done, max(1.0, WARM_UP * problem.units))
+        tiers, numbers = self._tiers_of(share, task.plan), (batch, gap, int(LATE * longest))
+        losses, begins, stops = own
+        ends, upto = stops.copy(), 0
+        arrays = (
+            *(shared["base"], shared["copies"], self._scratch, self._frequent),
+            *(shared[name] for name in names),
+            *(losses, begins, stops, self._state, shared["barrier"], stop, steps),
         )
-        while not self.kernel(problem.step)(*arguments) and control.goes_on():
-            began = time.monotonic()
-            time.sleep(NAP)
-            self._waited += time.monotonic() - began
+        merged = view(Merged, *arrays)
+        while upto < longest and control.goes_on():
+            task, upto = self._windows.open(task, upto, longest)
+            np.minimum(ends, begins + np.uint64(upto), out=stops)
+            rounds = view(Rounds, *mine, upto, *numbers, 1 / ahead[0], 1 / ahead[1])
+            while not self.kernel(problem.step)(task, clock, tiers, rounds, merged):
+                if not control.goes_on():
+                    break
+                began = time.monotonic()
+                time.sleep(NAP)
+                self._waited += time.monotonic() - began
         self._merged += 1e-9 * int(self._state[MERGING])
         self._waited += 1e-9 * int(self._state[WAITING])
 

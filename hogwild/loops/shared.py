@@ -24,12 +24,12 @@ from hogwild.kernels.views import (
 )
 from hogwild.learn.problem import RowProblem, Share
 from hogwild.loops.visiting import visitor
+from hogwild.loops.windows import Windows
 from hogwild.loops.worker import Worker
 from hogwild.parallel.memory import Arrays
 from hogwild.parallel.team import Control
 from hogwild.seeds import seed_of
 from hogwild.steps.step import Step
-from hogwild.threads import share_of
 
 BLOCK = U(256)  # rows between two exchanges of the intercept
 LATE = 0.75  # of an epoch: snapshots after it are in both means of the weights
@@ -136,20 +136,22 @@ class RowWorker(Worker):
 
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
         super().__init__(problem, shared, control, rank)
-        self._first, end = self._share()
-        self._order = np.empty(end - self._first, np.uint32)
+        first, end = problem.rows_of(*self._turn)
+        self._order = np.empty(end - first, np.uint32)
         self._stored = self._view(shared["stored"])
         self._snapshots = NO_SNAPSHOTS
         self._made: Task | None = None
+        self._windows = Windows(problem.mapped, [self._order])
 
     @classmethod
     def kernels(cls, problem: RowProblem) -> list[Kernel]:
         """What it calls."""
         return [cls.kernel(problem.step)]
 
-    def _share(self) -> tuple[int, int]:
-        """Its rows: the first, and the one after the last."""
-        return share_of(self._problem.units, self._control.workers, self._rank)
+    @property
+    def _turn(self) -> tuple[int, int]:
+        """How many share the rows, and its own number among them."""
+        return self._control.workers, self._rank
 
     def _view(self, weights: Any) -> Any:
         """Weights as a step sees them; of the intercept it has a copy, if others may write it."""
@@ -161,9 +163,13 @@ class RowWorker(Worker):
         size = len(self._order)
         if share.begin == 0:
             seed = seed_of(self._problem.seed, share.epoch, self._rank)
-            self._problem.shuffle(self._order, self._first, seed, self._shared["row_state"])
+            self._problem.shuffle_share(self._order, *self._turn, seed, self._shared["row_state"])
         begin, stop = int(size * share.begin), int(size * share.end)
-        total = self._go_through(share, begin, stop)
+        self._windows.begin([0], begin)
+        try:
+            total = self._go_through(share, begin, stop)
+        finally:
+            self._windows.rest()
         self._control.finish(self._rank)
         return [(self._rank, total)]
 
@@ -176,6 +182,7 @@ class RowWorker(Worker):
         while place < stop and self._goes_on(total):
             clock = self._clock(share)
             end = min(place + self._piece(share, clock), stop)
+            task, end = self._windows.open(task, place, end)
             total += self._visit(task, place, end, clock)
             self._control.count(self._rank, end - begin)
             self._add_snapshot(share, task.plan, place, end)
@@ -247,8 +254,9 @@ class LoneWorker(RowWorker):
 
     writes_alone = True
 
-    def _share(self) -> tuple[int, int]:
-        return 0, self._problem.units
+    @property
+    def _turn(self) -> tuple[int, int]:
+        return 1, 0
 
     def _clock(self, share: Share) -> Clock:
         return view(Clock, share.done + self._control.steps(), 1)

@@ -28,7 +28,7 @@ PATIENCE = 10.0  # seconds to wait for others that were asked to stop: one that 
 class Learned(NamedTuple):
     """What a worker answers.
 
-    Sums of losses met, by number; seconds in all, and those spent on merging and waiting; whether
+    Sums of the online losses, by number; seconds in all, and those of merging and waiting; whether
     one worker did the work of all, since several would have overshot.
     """
 
@@ -77,7 +77,7 @@ class Worker(ABC):
 
     @abstractmethod
     def _learn(self, share: Share) -> list[tuple[int, float]]:
-        """Does this worker's share of a part of an epoch; the sums of losses met, by number."""
+        """Does this worker's share of a part of an epoch; sums of the online losses, by number."""
 
     def learn(self, share: Share) -> Learned:
         """Does this worker's share of a part of an epoch."""

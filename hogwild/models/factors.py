@@ -105,7 +105,7 @@ class FactorModel:
 
         Args:
             users: ids, or one id; or `hogwild.Ratings`, whose pairs are taken.
-            items: as many ids, or one id.
+            items: ids, one for each user, or a single id.
             strict: refuse unknown users and items.
 
         Returns:

@@ -47,7 +47,8 @@ class HeadsModel(LinearModel):
 
     def __reduce__(self) -> Any:
         given = self.weights, self.intercept, self.target, self.loss, self.index_base, self.about
-        return partial(type(self), parameter=self.parameter), given  # which begins on a line again
+        # which begins on a line again
+        return partial(type(self), parameter=self.parameter), given, {"features": self.features}
 
     def __repr__(self) -> str:
         return f"<HeadsModel {self.loss}, {self.columns:,} columns, {self._heads.count:,} heads>"
@@ -57,10 +58,11 @@ class HeadsModel(LinearModel):
         given, heads = self._fitting(X), self._heads
         rows = given.narrowed(self.columns) if given.columns > self.columns else given
         out = np.empty((len(rows), heads.count), np.float32)
-        arrays = rows.begins, rows.ends, rows.indices, rows.values, out[:0].reshape(-1)
-        seen = view(RowView, *arrays), view(Span, 0, len(rows)), self._stored
-        write = heads_scores(register_of(heads.width))
-        write(*seen, heads.shape(False), heads.scratch(), out.reshape(-1))
+        write, no_targets = heads_scores(register_of(heads.width)), out[:0].reshape(-1)
+        for mine, arrays in rows.at_hand():
+            here = out[mine]
+            seen = view(RowView, *arrays, no_targets), view(Span, 0, len(here)), self._stored
+            write(*seen, heads.shape(False), heads.scratch(), here.reshape(-1))
         return finite(out, given.name, "row")
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:

@@ -8,8 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild import model_file
+from hogwild.data.files import load
+from hogwild.data.mapped_rows import in_reach
 from hogwild.data.rows import MOST_COLUMNS, Labels, Rows, check_same_base
+from hogwild.data.sets import Files
 from hogwild.errors import DataError, HogwildError, HogwildWarning, OptionError
+from hogwild.features.encoder import Features
 from hogwild.kernels import evaluate as kernels
 from hogwild.kernels.views import Span, view
 from hogwild.learn.heads import Heads, heads_of
@@ -41,9 +45,12 @@ class LinearModel:
         index_base: the number that the training file gave to the first column: 0, 1, or None where
             there was no text file.
         about: the options of the training, its data, and a summary of its trace.
+        features: how its training data was made of text or a table, or None. Such a model predicts
+            documents, too.
     """
 
     kind = "linear"
+    features: Features | None = None
     heads = False  # whether there is a line of weights for each label
 
     def __init__(
@@ -111,12 +118,24 @@ class LinearModel:
     def _repr_html_(self) -> str:
         return model_html(self)
 
+    def load(self, path: Files, *, labels: bool = True) -> Rows:
+        """Reads rows from files as the training data was read.
+
+        Args:
+            path: the file, or several; see `hogwild.load`.
+            labels: False accepts data without labels, to predict.
+        """
+        if self.features is not None:
+            return load(path, features=self.features.knowing(self.labels), labels=labels)
+        base = "auto" if self.index_base is None else self.index_base
+        return load(path, index_base=base, labels=labels)
+
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
         """The score of each row: positive for the second label. X as for `hogwild.Rows`."""
         rows = self._fitting(X)
         out = np.empty(len(rows), np.float32)
-        arrays = rows.begins, rows.ends, rows.indices, rows.values
-        kernels.scores(*arrays, self.weights, np.float32(self.intercept), out)
+        for mine, arrays in rows.at_hand():
+            kernels.scores(*arrays, self.weights, np.float32(self.intercept), out[mine])
         return finite(out, rows.name, "row")
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -152,12 +171,15 @@ class LinearModel:
         """What `evaluate` says, where the losses of the rows are multiplied by these factors."""
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to evaluate on")
+        rows = in_reach(rows)
         scores = self.decision_function(rows)
         known = rows.narrowed(self.columns) if rows.columns > self.columns else rows
         data = Set.of(known, self.target, factors)
         heads, stored, span = self._heads, self._stored, view(Span, 0, len(data))
-        losses = heads.evaluate(data.view, data.weighted, span, stored, self.parameter)
-        mean = float(losses[0]) / data.weight
+        losses = 0.0
+        for some, part in data.pieces(span):
+            losses += heads.evaluate(some, data.weighted, part, stored, self.parameter)[0]
+        mean = losses / data.weight
         objective = self.penalty.value(stored[: -heads.width]) + mean
         counted = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
         scores = scores if self.target.heads > 1 else scores.astype(np.float64)
@@ -214,6 +236,8 @@ class LinearModel:
         names = names or self.feature_names
         if names and len(names) < self.columns:
             raise DataError(f"there are {len(names):,} names for {self.columns:,} columns")
+        if names is None and self.features is not None:
+            return self._named(self.features, columns, numbers, n)
         base, found = self.index_base or 0, {}
         classes = self.labels if self.weights.ndim > 1 else (*self.labels[1:], "score")[:1]
         for name, some in zip(classes, numbers, strict=True):
@@ -221,6 +245,22 @@ class LinearModel:
             found[name] = [
                 (names[column] if names else int(column) + base, float(number))
                 for column, number in zip(columns[order], some[order], strict=True)
+                if number
+            ]
+        return found
+
+    def _named(
+        self, features: Features, columns: npt.NDArray[Any], numbers: npt.NDArray[Any], n: int
+    ) -> Listed:
+        """The same by the names of hashed features: what a feature adds has its sign."""
+        found: Listed = {}
+        classes = self.labels if self.weights.ndim > 1 else (*self.labels[1:], "score")[:1]
+        for name, some in zip(classes, numbers, strict=True):
+            order = np.argsort(-np.abs(some), kind="stable")[:n]
+            names, signs = features.names_of(columns[order])
+            found[name] = [
+                (feature, float(number) * sign)
+                for feature, sign, number in zip(names, signs, some[order], strict=True)
                 if number
             ]
         return found
@@ -242,6 +282,9 @@ class LinearModel:
             about["intercept"] = None
         if sparse:
             about["columns"] = len(self.weights)
+        if self.features is not None:
+            about["features"] = self.features.about()
+            arrays |= self.features.arrays()
         model_file.write(path, about, arrays, version=2 if sparse else 1)
 
     def export(self, path: PathLike) -> None:
@@ -270,6 +313,8 @@ class LinearModel:
         ):
             if names is not None and len(names) != wanted:
                 raise DamageError(f"it has {len(names):,} {what}; expected {wanted:,}")
+        if "features" in file:
+            made.features = Features.from_file(file)
         return made
 
     @staticmethod
@@ -294,6 +339,8 @@ class LinearModel:
     def _fitting(self, X: Any) -> Rows:
         """X as rows, with a warning about columns that the model does not have."""
         columns = self.columns
+        if self.features is not None and not isinstance(X, Rows) and not hasattr(X, "dtype"):
+            X = self.features.rows(X)
         if not isinstance(X, Rows):
             rows = Rows(X)
             if rows.columns != columns:
@@ -302,16 +349,24 @@ class LinearModel:
                     "both must come from the same columns in the same order"
                 )
             return rows
-        check_same_base(X, self.index_base, "the training data")
-        if X.columns > columns:
-            unseen = int(np.count_nonzero(X.indices >= columns))
+        rows = in_reach(X)
+        if self.features is not None:
+            self.features.check_same(rows)
+        elif rows.features is not None:
+            raise DataError(
+                f"{rows.name} is raw input, whose features are hashed, and the model was not "
+                "trained on such"
+            )
+        check_same_base(rows, self.index_base, "the training data")
+        if rows.columns > columns:
+            unseen = int(np.count_nonzero(rows.indices >= columns))
             warnings.warn(
-                f"{X.name}: {unseen:,} values are in columns that the model never saw; "
+                f"{rows.name}: {unseen:,} values are in columns that the model never saw; "
                 "they are ignored",
                 HogwildWarning,
                 stacklevel=3,
             )
-        return X
+        return rows
 
 
 def _target_in(file: Contents) -> Target:

@@ -111,7 +111,7 @@ def _whole(rank: int) -> int:
 
 
 def _spread(work: Any, users: int, multiplications: int) -> None:
-    """Does the work on as many cores as it justifies."""
+    """Does the work on several cores, if there is enough of it."""
     threads = min(usable_cores(), multiplications // WORTH)
     if threads < 2:
         work(range(users))

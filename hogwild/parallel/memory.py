@@ -114,7 +114,7 @@ def _claimed(size: int, make: Callable[[int], mmap.mmap], had: int = 0) -> mmap.
         elif isinstance(problem, OSError) and problem.errno in (errno.EMFILE, errno.ENFILE):
             what = remedy(problem)
         raise HogwildError(
-            f"no shared memory to be had for {size:,} bytes of weights ({problem}): {what}"
+            f"there is no shared memory for {size:,} bytes of weights ({problem}): {what}"
         ) from problem
 
 

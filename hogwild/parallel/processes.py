@@ -1,4 +1,4 @@
-"""Worker processes: forked once, kept, told what to do through a pipe each.
+"""Worker processes: forked once, kept, and commanded through a pipe each.
 
 They are forked after the kernels were compiled, so they have them, and the data, without a copy.
 A child does no more than wait for commands and run compiled code on arrays: it imports nothing,
@@ -158,8 +158,8 @@ def _ending(status: int | None) -> str:
     cause = {
         "SIGKILL": "someone ended it, or the system did for want of memory: see that there is "
         "memory free, or use fewer workers",
-        "SIGBUS": "a page of the data or of the weights could not be had: see that there is memory "
-        "free, and that no data file is changed while it is used",
+        "SIGBUS": "a page of the data or of the weights could not be read: see that there is "
+        "memory free, and that no data file is changed while it is used",
     }.get(name, "try again, or use backend='thread'")
     return f"was ended by {name}: {cause}"
 

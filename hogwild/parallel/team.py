@@ -140,7 +140,7 @@ class Control:
         self._add(self._finished, phase * SLOT, 1)
 
     def all_finished(self, phase: int, tasks: int, looks: int) -> bool:
-        """Whether all tasks of a phase are done; looks so many times, at most, until they are."""
+        """Whether all tasks of a phase are done; asks up to `looks` times, until they are."""
         return self.workers == 1 or bool(wait_for(self._finished, phase * SLOT, tasks, looks))
 
     def steps(self) -> int:

@@ -2,7 +2,7 @@
 
 An epoch of k workers takes a k-th of the baseline's epoch, and what is lost to slower computing, to
 waiting and to merging. The largest loss is the cause. Slower computing has several; what the
-machine can do and how the strategy shares the weights tell them apart.
+machine can do, and how the strategy shares the weights, decide between them.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,7 +54,7 @@ def cause(study: Study, one: Summary) -> str:
     largest = max(one.losses, key=one.losses.__getitem__)
     if largest != "slower computing":
         return largest
-    # Where workers with copies became as slow, it is not what they share
+    # If workers with copies became as slow, what they share is not the cause
     if strategy.one_array and (one.apart is None or one.apart < ALIKE * one.growth):
         return "cache lines"
     if _reading(study, one) >= STREAMING * study.machine.bandwidth[workers]:

@@ -1,4 +1,4 @@
-"""Everything there is to say about a study: notes before the numbers, and what they come to."""
+"""The report of a study: notes, numbers, and what they mean."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

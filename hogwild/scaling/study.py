@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from hogwild import machine
+from hogwild import machine, status
 from hogwild.config import Config
 from hogwild.coordinator import Quiet, Result
 from hogwild.data import rating_statistics, statistics
@@ -26,8 +26,8 @@ from hogwild.training import train
 NONZERO_BYTES = 8  # a column and a value
 RATING_BYTES = 12  # a user, an item and a value
 WEIGHT_BYTES = 4
-# What gaps are measured from: an optimum that is proved as nearly as this share of the target, in
-# so many seconds at most; else a run with so many times the epochs
+# Gaps are measured from an optimum that is proved to within this share of the target, if that takes
+# at most `PATIENCE` seconds; otherwise from a run with `LONGER` times the epochs
 NEARER, PATIENCE, LONGER = 0.01, 60.0, 3
 
 Tell = Callable[[int, int, str], object]  # takes runs done, runs in all, and what comes next
@@ -94,7 +94,8 @@ def study(data: Rows | Ratings, plan: Plan, tell: Tell) -> Study:
     runs: list[Run] = []
     for repeat in range(plan.repeats):
         tell(len(runs), total, "measuring the machine")
-        probes.append(probe(plan.workers))
+        with status.doing("measuring the machine"):  # shows it anew while it takes a second
+            probes.append(probe(plan.workers))
         shuffled = random.Random(f"{plan.options.get('seed', 0)} {repeat}")
         for configuration in shuffled.sample(configurations, len(configurations)):
             tell(len(runs), total, configuration.name)

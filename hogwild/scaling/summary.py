@@ -59,7 +59,7 @@ class Summary:
     reached: int  # runs
     target_epochs: float | None  # the median
     baseline: "Summary | None"  # that of one worker, which has none
-    # The least growth of as many workers whose strategy has no common array, if any ran
+    # The least growth with this number of workers, of strategies without a common array, if any ran
     apart: float | None = None
 
     @property

@@ -40,7 +40,7 @@ def _table(report: Report, columns: Columns) -> str:
 
 @contextmanager
 def progress() -> Iterator[Tell]:
-    """Yields what is told how far the study is."""
+    """Yields a function that is called with how far the study is."""
     with status.doing("measuring", over=True, forks=True) as now:
 
         def tell(done: int, total: int, what: str) -> None:

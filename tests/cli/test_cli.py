@@ -132,6 +132,7 @@ def test_every_option_of_python_is_one_of_the_command_line(folder: Path) -> None
         "tol": 1e-9,
         "target": 1e-9,
         "time_limit": 60.0,
+        "memory": None,
         "workers": 2,
         "strategy": "minibatch",
         "merge": "mean",
@@ -410,7 +411,8 @@ def test_help_of_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     places = [said.index(f"\n{title}:\n") for title in GROUPS]
     assert places == sorted(places)
-    assert places[3] < said.index("--workers N") < places[4] < said.index("--trace FILE")
+    parallel, output = (places[GROUPS.index(title)] for title in ("parallel", "output"))
+    assert parallel < said.index("--workers N") < output < said.index("--trace FILE")
 
 
 def test_without_a_command_it_helps(capsys: pytest.CaptureFixture[str]) -> None:

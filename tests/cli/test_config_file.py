@@ -73,9 +73,9 @@ def test_what_python_trained_can_be_done_once_more(capsys: pytest.CaptureFixture
         ("l2 = -1", 2, "--l2: must be at least 0"),
         ("epochs = 'x'", 2, "--epochs: expected a whole number, not 'x'"),
         ("l2 = ", 1, "run.toml is neither TOML nor a trace"),
-        ('{"kind": "epoch"}', 1, "run.toml is no trace with the options of its run"),
-        ('{"kind": "header"}', 1, "run.toml is no trace with the options of its run"),
-        ("{", 1, "run.toml is no trace with the options of its run"),
+        ('{"kind": "epoch"}', 1, "run.toml is not a trace that has the options of its run"),
+        ('{"kind": "header"}', 1, "run.toml is not a trace that has the options of its run"),
+        ("{", 1, "run.toml is not a trace that has the options of its run"),
         ("seed = 1", 2, "the following arguments are required: DATA"),
     ],
 )

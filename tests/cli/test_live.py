@@ -286,8 +286,8 @@ def result(reason: str, objectives: list[float], gap: float | None = None, **opt
         ),
         (
             result("overfitting", [0.5, 0.4, 0.3]),
-            "stopped after 3 epochs in 3.000 s: the loss on held-out data falls no more; the model "
-            "is that of epoch 1",
+            "stopped after 3 epochs in 3.000 s: the loss on held-out data no longer falls; the "
+            "model is from epoch 1",
         ),
         (result("target", [0.5]), "stopped at the target after 1 epoch in 1.000 s"),
         (
@@ -333,3 +333,12 @@ def test_results_and_models_are_short_and_have_a_table_and_a_curve(folder: Path)
 def test_nothing_is_shown_where_there_is_no_terminal() -> None:
     with live():
         assert status._show is None
+
+
+def test_new_words_of_a_long_task_are_drawn_at_once() -> None:
+    drawn = StringIO()
+    show = Live(drawn).show
+    now = Doing("measuring", over=True)
+    for now.more in ("reading the data", "finding the optimum"):
+        show(now)
+    assert "finding the optimum" in drawn.getvalue()

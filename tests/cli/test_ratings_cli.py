@@ -302,7 +302,7 @@ def test_arrays_tell_by_their_names(run: Run) -> None:
 
 def test_a_format_of_rows_is_told_by_its_suffix(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("a.lines").write_text("1,2\n3 1:0.5\n")  # labels alone, which look like ratings
-    assert "taken for ratings" in run("inspect a.lines")[2]
+    assert "read as ratings" in run("inspect a.lines")[2]
     monkeypatch.setitem(FORMATS, ".lines", (svmlight.read, svmlight.write))
     code, out, said = run("inspect a.lines")
     assert (code, said) == (0, "")
@@ -324,7 +324,7 @@ def test_options_decide_against_the_name(run: Run) -> None:
 def test_where_ratings_are_a_guess_the_message_says_so(run: Run, words: str) -> None:
     for name in ("rows.dat", "rows.txt", "rows.csv"):
         Path(name).write_text("1 x:1\n")
-    hint = "it was taken for ratings; --rows takes it for rows"
+    hint = "it was read as ratings; --rows reads it as rows"
     assert hint in run(f"inspect {words}")[2]
     for sure in (f"{words} --ratings", f"{words} --rows", "rows.csv", "none.dat"):
         code, _, said = run(f"inspect {sure}")
@@ -373,8 +373,12 @@ def test_rows_are_shown_as_ever(run: Run) -> None:
         (". --ratings", 1, "r.npz.gz: .npz files are not packed once more"),
         (".", 1, "holds ratings, by its name, and r.npz.gz does not"),
         ("a.svm --rows --ratings", 2, "not allowed with"),
-        ("a.svm --columns 1,2,3", 2, "--columns: they are of ratings, and these are rows"),
-        ("r.csv --index-base 0", 2, "--index-base: it is for rows, and these are ratings"),
+        ("a.svm --columns 1,2,3", 2, "--columns: only for ratings, but the data was read as rows"),
+        (
+            "r.csv --index-base 0",
+            2,
+            "--index-base: only for rows, but the data was read as ratings",
+        ),
         ("r.csv --columns 1", 2, "columns is '1'"),
         ("r.csv --columns 1,2,2", 2, "it names a column twice"),
         ("r.csv --columns a,b,c", 1, "the column 'a' is not among"),

@@ -4,8 +4,10 @@ import bz2
 import gzip
 import lzma
 import os
+import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ import zstandard
 from hogwild import DataError, HogwildError, load
 from hogwild.data import pieces
 from hogwild.data.opening import PACKINGS
-from hogwild.data.pieces import Parser, Piece, Pool, read_pieces
+from hogwild.data.pieces import Growing, Parser, Piece, Pool, get_ready, read_pieces
 
 PACKS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
@@ -235,6 +237,22 @@ def test_a_pipe_is_read(threads: int) -> None:
         os.close(reading)
 
 
+@pytest.mark.usefixtures("listening")
+def test_ctrl_c_ends_the_wait_for_a_pipe(threads: int) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"a\n")
+    # Not `interrupt_main`, which wakes no thread that waits for a lock
+    interrupting = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    interrupting.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            lines_of(Path(f"/dev/fd/{reading}"), threads=threads)
+    finally:
+        interrupting.join()
+        os.close(reading)
+        os.close(writing)
+
+
 def test_other_failures_end_all_threads(
     threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,6 +270,47 @@ def test_other_failures_end_all_threads(
     with pytest.raises(KeyboardInterrupt):
         read_pieces([path], Failing(), threads)
     assert threading.active_count() == before
+
+
+class Slow:
+    """A kernel that takes a while to load."""
+
+    is_ready = False
+
+    @property
+    def compiled(self) -> None:
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_arrays_get_their_memory_while_kernels_load(
+    cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "SMALL", 0)
+    monkeypatch.setattr(pieces, "SAMPLE", 100)
+    monkeypatch.setattr(pieces, "usable_cores", lambda: cores)
+    touched: list[int] = []
+    monkeypatch.setattr(pieces, "_touch", lambda made, _: touched.extend(map(len, made)))
+    paths = [tmp_path / "a", tmp_path / "b"]
+    paths[0].write_bytes(b"a line\n" * 3000)
+    paths[1].write_bytes(b"a rather long line\n" * 1000)
+    arrays = Growing((np.uint32,), paths)
+    get_ready([Slow()], arrays, paths, lambda text: [text.count(b"\n")])  # type: ignore[list-item]
+    assert touched == [] if cores == 1 else 3500 < touched[0] < 5000
+    assert arrays.add([10], 70) == [0]
+    with arrays.filling() as (numbers,):
+        numbers[:10] = 7
+    assert arrays.cut()[0].tolist() == [7] * 10
+
+
+def test_touching_stops_when_it_is_told_to() -> None:
+    array, done = np.ones(3 * pieces.TOUCHED, np.uint8), threading.Event()
+    pieces._touch([array], done)
+    assert array[:: pieces.PAGE].sum() == 0
+    array[:] = 1
+    done.set()
+    pieces._touch([array], done)
+    assert array.all()
 
 
 def test_a_pool_makes_no_more_than_are_in_use() -> None:

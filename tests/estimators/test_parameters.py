@@ -153,7 +153,7 @@ def test_a_limit_of_epochs_is_a_convergence_warning(
     given = (X[:50],) if kind is MatrixFactorization else (X, y)
     more = {} if kind is MatrixFactorization else {"solver": "sgd"}
     limited = kind(random_state=0, tol=1e-9, **{name: 2}, **more)
-    with pytest.warns(ConvergenceWarning, match=f"{name}: the limit of 2 ended") as warned:
+    with pytest.warns(ConvergenceWarning, match=f"{name}: training stopped after 2") as warned:
         limited.fit(*given)
     assert warned[0].filename == __file__
     with warnings.catch_warnings():

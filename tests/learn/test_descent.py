@@ -207,7 +207,7 @@ def test_single_precision_ends_a_training_that_is_never_near_enough():
     ("options", "told"),
     [
         ({"loss": "hinge", "solver": "lbfgs"}, "a loss with a derivative to be lbfgs"),
-        ({"loss": "perceptron", "solver": "gd"}, "not least at zero weights"),
+        ({"loss": "perceptron", "solver": "gd"}, "one of these losses to be gd"),
         ({"solver": "gd", "l1": 1e-3}, "an l1 of 0"),
         ({"solver": "gd", "strategy": "combine"}, "gd and lbfgs, which make whole passes"),
         ({"solver": "lbfgs", "eta0": 0.1}, "have no learning rate"),

@@ -331,10 +331,10 @@ def test_training_goes_on_with_the_schedule_it_began_with() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"strategy": "averaged"}, "strategy: it needs to be one that takes no means"),
-        ({"strategy": "mixed"}, "strategy: it needs to be one that takes no means"),
+        ({"strategy": "averaged"}, "strategy: it needs to be one that does not average"),
+        ({"strategy": "mixed"}, "strategy: it needs to be one that does not average"),
         ({"schedule": "sqrt"}, "schedule: it needs to be adaptive or normalized"),
-        ({"beta": 0.5}, "where each weight has a rate, it goes down"),
+        ({"beta": 0.5}, "beta: it needs the schedule backoff"),
         ({"l1": -1.0}, "l1: must be at least 0"),
         ({"schedule": "adaptive", "solver": "coordinate"}, "schedule: it needs the solver sgd"),
         (
@@ -343,7 +343,7 @@ def test_training_goes_on_with_the_schedule_it_began_with() -> None:
         ),
         (
             {"l1": 0.0, "schedule": "adaptive", "strategy": "mixed"},
-            "strategy: it needs to be one that takes no means",
+            "strategy: it needs to be one that does not average",
         ),
     ],
 )

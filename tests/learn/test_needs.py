@@ -32,6 +32,7 @@ CASES = {
         {"task": "regression", "epsilon": 0.2},
         {"task": "regression", "epsilon": 0.2, "loss": "huber"},
     ),
+    "memory": ({"memory": "1G", "solver": "newton"}, {"memory": "1G", "solver": "dual"}),
     "quantile": (
         {"task": "regression", "quantile": 0.2},
         {"task": "regression", "quantile": 0.2, "loss": "quantile"},

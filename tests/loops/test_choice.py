@@ -34,7 +34,7 @@ def test_what_is_chosen_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "most weights come from far away" in many["why"]
     perceptrons = chosen(300, 5_000, 20, loss="perceptron")
     assert (perceptrons["strategy"], perceptrons["workers"]) == ("mixed", 4)
-    assert "would overshoot if they were added up" in perceptrons["why"]
+    assert "those of several workers overshoot" in perceptrons["why"]
     same = chosen(300, 5_000, 20, deterministic=True)
     assert (same["strategy"], same["workers"]) == ("ordered", 4)
     monkeypatch.undo()

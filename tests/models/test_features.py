@@ -106,7 +106,7 @@ def test_inspect_shows_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ("rows.svm --top 3", "--top: it is for models"),
+        ("rows.svm --top 3", "--top: only for models"),
         ("m.hog --features names.txt", "--top"),
         ("m.hog --top 3 --features few.txt", "1 names for 4 columns"),
         ("m.hog --top 0", "1 or more"),

@@ -49,7 +49,7 @@ def test_no_descriptor_and_no_name_are_left() -> None:
 
 
 def test_too_much_is_refused_with_the_number_of_bytes() -> None:
-    with pytest.raises(HogwildError, match=r"no shared memory to be had for [\d,]+ bytes"):
+    with pytest.raises(HogwildError, match=r"there is no shared memory for [\d,]+ bytes"):
         memory.shared_arrays({"a": (2**60, np.float32)})
 
 
