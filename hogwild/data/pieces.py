@@ -180,7 +180,7 @@ class Growing:
         sizes = [text_size(path) for path in paths]
         self._size = sum(sizes) if all(sizes) else 0  # bytes of all text; 0: unknown
         self._read = 0
-        self._name = paths[0] if len(paths) == 1 else f"{paths[0]} and others"
+        self._name = f"{paths[0]}{' and others' * (len(paths) > 1)}" if paths else "the stream"
         self._to_fill = 0
         self._filled = threading.Condition()
 

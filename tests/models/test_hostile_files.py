@@ -76,7 +76,11 @@ def models() -> dict[str, Any]:
     three["options"]["class_weights"] = None
     users = Ids.of(["ann", "bob", "cid", "dan"])[0], Ids.numbered(4), Ids.of([9, 5, 7, -3])[0]
     given = [floats(4, 2), floats(4, 2), floats(4), floats(4), 3.0]
+    hashed = LinearModel(floats(256), 0.1, (-1, 1), "logistic", None, {})
+    hashed.features = hogwild.Features(bits=8, idf=True, keep_names=True)
+    hashed.features = hashed.features.rows(["a b", "b c d", "c a"], [1, -1, 1]).features
     return {
+        "hashed": hashed,
         "linear": LinearModel(floats(6), 0.1, (-1, 1), "logistic", 1, ABOUT),
         "sparse": LinearModel(sparse, 0.1, ("no", "yes"), "hinge", 0, ABOUT),
         "heads": HeadsModel(floats(3, 6), floats(3), Classes((1, 2, 3)), "hinge", 1, three),
@@ -137,6 +141,7 @@ def use(model: Any, path: Path) -> None:
         lambda: model.evaluate([1], [0], [1.0]) if factors else model.evaluate(X, y),
         lambda: model.fold_in([0, 1, 5], [1, 0, 1]) if factors else model.top_features(),
         model._repr_html_,
+        lambda: model.predict(["a b", "d"]) if getattr(model, "features", None) else None,
     ):
         with contextlib.suppress(hogwild.HogwildError):
             work()
