@@ -2,6 +2,16 @@
 
 import sys
 
-from hogwild.cli import main
 
-sys.exit(main())
+def run() -> int:
+    """The program: Ctrl-C ends it with exit code 130, while modules are imported, too."""
+    try:
+        from hogwild.cli import main
+
+        return main()
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(run())

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hogwild import status
-from hogwild.errors import DivergenceError, HogwildError, HogwildWarning, WorkerError
+from hogwild.errors import DataError, DivergenceError, HogwildError, HogwildWarning, WorkerError
 from hogwild.interrupt import Interrupt, nothing
 from hogwild.kernels.checks import first_bad_value
 from hogwild.kernels.compile import ready
@@ -52,6 +52,32 @@ class State:
     steps: int
     epochs: int
     eta0: float
+
+    def check(self) -> None:
+        """Refuses what no training ends with: other types, or numbers that are not finite.
+
+        Raises:
+            DataError: names what is wrong.
+        """
+        numbers = {"steps": self.steps, "epochs": self.epochs, "eta0": self.eta0}
+        for name, value in numbers.items():
+            kinds = (int, np.integer) if name != "eta0" else (int, float, np.number)
+            if not isinstance(value, kinds) or not 0 <= value < np.inf:
+                raise DataError(f"start: {name} is {value!r}; give the state of a result as it is")
+        if hasattr(self.weights, "kind"):  # a model, whose arrays were checked
+            return
+        arrays = self.weights if isinstance(self.weights, dict) else {}
+        if not arrays:
+            raise DataError("start: its weights are no arrays by name; give the state of a result")
+        for name, array in arrays.items():
+            known = isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in "fiu"
+            if not known:
+                raise DataError(f"start: its {name} are not an array of numbers in one dimension")
+            if not np.isfinite(array).all():
+                at = int(np.argmin(np.isfinite(array)))
+                raise DataError(
+                    f"start: number {at + 1:,} of its {name} is {array[at]}; all must be finite"
+                )
 
 
 @dataclass(frozen=True, repr=False)

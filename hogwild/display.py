@@ -2,13 +2,11 @@
 
 import json
 import shutil
-import sys
 import textwrap
 from collections.abc import Callable
 from typing import Any
 
-from hogwild import status
-from hogwild.cli.streams import complain, silence
+from hogwild.cli.streams import complain, say
 from hogwild.coordinator import Watcher
 from hogwild.learn.choosing import AS_ASKED, METHODS
 from hogwild.learn.problem import Shown
@@ -237,17 +235,6 @@ def _proof(result: Any) -> str:
 
 def _short(value: float | None, form: str = ".5g") -> str:
     return "-" if value is None else f"{value:{form}}"
-
-
-def say(text: str) -> None:
-    """A line, at once. Where none can be written any more, training goes on in silence."""
-    status.clear()
-    try:
-        print(text, flush=True)
-    except OSError as problem:
-        silence(sys.stdout)
-        if not isinstance(problem, BrokenPipeError):
-            complain(f"standard output: {problem.strerror}")
 
 
 def _width(title: str) -> int:

@@ -1,5 +1,6 @@
 """What goes wrong and is not a bug: errors that tell the user what to do, and warnings."""
 
+import errno
 from typing import Any
 
 
@@ -30,3 +31,12 @@ class WorkerError(HogwildError):
 
 class HogwildWarning(UserWarning):
     """Something was left out or done otherwise than asked; the text says what."""
+
+
+def remedy(problem: OSError) -> str:
+    """What to do where the system refuses something to work with."""
+    if problem.errno in (errno.EMFILE, errno.ENFILE):
+        return "allow more open files (ulimit -n), or use fewer workers"
+    if problem.errno == errno.ENOMEM:
+        return "allow more memory (ulimit -v), free some, or use fewer workers"
+    return "use fewer workers"

@@ -63,18 +63,21 @@ class Interrupt:
 
 
 _noting: Interrupt | None = None  # the outermost one that the main thread is in
+_is_program = False  # whether `heed_endings` was called
 _ended = False  # whether SIGTERM or SIGHUP came, or comes too late to change anything
 
 
 def heed_endings() -> None:
     """Lets SIGTERM and SIGHUP end this program as Ctrl-C does. One that is ignored stays so."""
+    global _is_program
+    _is_program = True
     for number in ENDINGS:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _end)
 
 
 def ignore_endings() -> None:
-    """Those that were heeded change nothing from now on: the work is done.
+    """Those that were heeded, and Ctrl-C, change nothing from now on: the work is done.
 
     Python, as it ends, gives a handled signal its default action back; an ignored one stays so.
     """
@@ -83,6 +86,8 @@ def ignore_endings() -> None:
         if signal.getsignal(number) is _end:
             _ended = True
             signal.signal(number, signal.SIG_IGN)
+    if _is_program and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -21,6 +21,7 @@ from hogwild.version import VERSION
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUP = Path("/proc/self/cgroup")
 SHORTEST = 0.3  # seconds: over less, the system's counts of 0.01 s say little
+DIGITS = 20  # a number of the system's has fewer
 LATELY = 0.1  # seconds: an answer of the system that is younger is taken again
 BUSY = ("user", "nice", "system", "irq", "softirq", "steal")  # steal: the host's other machines
 
@@ -71,17 +72,16 @@ def physical_cores() -> int | None:
 @asked_lately
 def cpu_quota(cgroups: Path = CGROUPS, own: Path = OWN_CGROUP) -> float | None:
     """The cores' worth of time that cgroups (version 2) grant, or None where unlimited."""
-    quotas = [_words(folder / "cpu.max") for folder in _cgroup_folders(cgroups, own)]
-    granted = [some for some in quotas if some and some[0].isdigit()]  # else it is "max"
-    return min((int(quota) / int(period) for quota, period in granted), default=None)
+    granted = [_counts(folder / "cpu.max") for folder in _cgroup_folders(cgroups, own)]
+    shares = (some[0] / some[1] for some in granted if len(some) == 2 and some[1])  # else "max"
+    return min(shares, default=None)
 
 
 @asked_lately
 def memory_limit(cgroups: Path = CGROUPS, own: Path = OWN_CGROUP) -> int:
     """Bytes of memory that this process may have: the machine's, or a container's limit."""
-    words = [_words(folder / "memory.max") for folder in _cgroup_folders(cgroups, own)]
-    limits = [int(some[0]) for some in words if some and some[0].isdigit()]
-    return min([_whole_memory(), *limits])
+    limits = [_counts(folder / "memory.max")[:1] for folder in _cgroup_folders(cgroups, own)]
+    return min([_whole_memory(), *(limit for some in limits for limit in some if limit)])
 
 
 @cache
@@ -102,9 +102,9 @@ def peak_memory(process: int | None = None) -> int:
 
     psutil knows no peak on Linux, and `getrusage` begins with the size of the parent.
     """
-    words = _words(Path(f"/proc/{process or os.getpid()}/status"))
-    if "VmHWM:" in words:
-        return int(words[words.index("VmHWM:") + 1]) * 1024
+    peak = _named(Path(f"/proc/{process or os.getpid()}/status"), "VmHWM", 0)
+    if peak:
+        return 1024 * peak
     seen = psutil.Process(process).memory_info()
     return int(getattr(seen, "peak_wset", seen.rss))
 
@@ -149,22 +149,32 @@ class Usage:
 def _container_memory_in_use() -> int:
     """What a container's limit counts already, but for file contents that can be dropped."""
     for folder in _cgroup_folders(CGROUPS, OWN_CGROUP)[:1]:
-        used, counts = _words(folder / "memory.current"), _words(folder / "memory.stat")
-        if used:
-            files = "inactive_file"
-            droppable = int(counts[counts.index(files) + 1]) if files in counts else 0
-            return int(used[0]) - droppable
+        if used := _counts(folder / "memory.current"):
+            return used[0] - _named(folder / "memory.stat", "inactive_file", 0)
     return 0
 
 
 @cache
 def _cgroup_folders(cgroups: Path, own: Path) -> list[Path]:
     """This process's folder of cgroups and those above it."""
-    for word in _words(own):
-        if word.startswith("0::/"):
-            folder = Path(word.removeprefix("0::"))
+    for line in _text(own).splitlines():
+        if line.startswith("0::/"):
+            folder = Path(line.removeprefix("0::"))
             return [cgroups / some.relative_to("/") for some in (folder, *folder.parents)]
     return []
+
+
+def _counts(path: Path) -> list[int]:
+    """The numbers in a file of the system's; none where it holds anything else, such as "max"."""
+    words = _words(path)
+    good = all(word.isascii() and word.isdigit() and len(word) < DIGITS for word in words)
+    return [int(word) for word in words] if good else []
+
+
+def _named(path: Path, name: str, default: int) -> int:
+    """The number behind a name."""
+    found = re.search(rf"^{name}:?\s+(\d{{1,{DIGITS}}})\b", _text(path), re.M | re.A)
+    return default if found is None else int(found[1])
 
 
 def _words(path: Path) -> list[str]:
@@ -173,8 +183,8 @@ def _words(path: Path) -> list[str]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text()
-    except OSError:
+        return path.read_text(errors="replace")
+    except (OSError, ValueError):  # ValueError: a name that no file can have
         return ""
 
 

@@ -66,6 +66,7 @@ def writing(path: PathLike) -> Iterator[BinaryIO]:
                 os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
         beside.replace(target)
+        _sync_folder(target.parent)
     except OSError as error:
         reason = error.strerror or str(error)
         if error.errno in FULL:
@@ -73,6 +74,18 @@ def writing(path: PathLike) -> Iterator[BinaryIO]:
         raise HogwildError(f"{path} cannot be written: {reason}") from error
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Has the names in a folder on the disk: else a power cut may bring back the old file."""
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # of systems that know no such thing
+            raise
+    finally:
+        os.close(number)
 
 
 def _unwritable(path: Path) -> str | None:

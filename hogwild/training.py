@@ -106,6 +106,8 @@ def train(
             "start: it needs the state of a result (result.state) or a model of factors, not "
             f"{type(start).__name__}"
         )
+    if isinstance(start, State):
+        start.check()
     config = Config.of(options)
     if not cache:
         _check_format(config, data)

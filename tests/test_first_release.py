@@ -52,6 +52,27 @@ def test_a_state_with_an_intercept_of_its_own_goes_on(workers):
     assert first.model.intercept == second.model.intercept
 
 
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"weights": {"stored": np.array([1, np.nan])}}, "number 2 of its stored is nan"),
+        ({"weights": {"stored": np.array([1, -np.inf])}}, "number 2 of its stored is -inf"),
+        ({"weights": {"stored": [1.0, 2.0]}}, "its stored are not an array of numbers"),
+        ({"weights": {"stored": np.array(["a"])}}, "its stored are not an array of numbers"),
+        ({"weights": {"others": np.zeros(30)}}, "has others, and no weights"),
+        ({"weights": 3}, "no arrays by name"),
+        ({"weights": {}}, "no arrays by name"),
+        ({"epochs": None}, "epochs is None"),
+        ({"steps": -1}, "steps is -1"),
+        ({"eta0": float("nan")}, "eta0 is nan"),
+    ],
+)
+def test_a_state_that_no_training_ends_with_is_refused(changed, words):
+    good = {"weights": {"stored": np.zeros(30, np.float32)}, "steps": 0, "epochs": 0, "eta0": 1.0}
+    with pytest.raises(hogwild.DataError, match=words):
+        hogwild.train(hogwild.Rows(*labeled()), start=State(**(good | changed)))
+
+
 def test_a_state_of_other_columns_is_refused():
     state = State(
         {"weights": np.zeros(7, np.float32), "intercept": np.zeros(1, np.float32)}, 0, 0, 1.0

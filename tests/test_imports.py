@@ -17,6 +17,7 @@ FILES = {
 
 # What functions may import, by the module that they are in and the package that they import
 LATE = {
+    ("hogwild.__main__", "hogwild"): "Ctrl-C while modules are imported must be caught",
     ("hogwild.cli", "hogwild"): "`hogwild --help` waits for no option; only an error names them",
     ("hogwild.cli.inspect", "hogwild"): "rows and ratings need different modules",
     ("hogwild.live", "rich"): "may not be installed, and is for terminals alone",

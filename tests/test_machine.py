@@ -38,6 +38,40 @@ def test_the_smallest_limit_of_memory_on_the_way_up(tmp_path: Path) -> None:
     assert machine.memory_limit(tmp_path / "fs", tmp_path / "own") == 1_000_000
 
 
+GARBAGE = [
+    b"",
+    b"\n",
+    b"max",
+    b"1",
+    b"1 0",
+    b"x y",
+    b"-1 5",
+    b"\xff\xfe 1",
+    b"1e5 100000",
+    b"\0 \0",
+]
+GARBAGE += [b"\0 \0", b"9" * 5000, b"\xc2\xb2 \xd9\xa3", b"0"]
+
+
+@pytest.mark.parametrize("text", GARBAGE)
+def test_garbage_in_files_of_cgroups_is_no_limit(
+    text: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, own = tmp_path / "a b", tmp_path / "own"
+    folder.mkdir()
+    for name in ("cpu.max", "memory.max", "memory.current", "memory.stat"):
+        (folder / name).write_bytes(text)
+    for found in (b"0::/a b\n", text, b"0::/" + text, b"0::/../a\0\xff\n"):
+        own.write_bytes(found)
+        machine._cgroup_folders.cache_clear()
+        monkeypatch.setattr(machine, "CGROUPS", tmp_path)
+        monkeypatch.setattr(machine, "OWN_CGROUP", own)
+        assert machine.cpu_quota.__wrapped__(tmp_path, own) is None
+        assert machine.memory_limit.__wrapped__(tmp_path, own) in (machine._whole_memory(), 1)
+        assert machine._container_memory_in_use() in (0, 1)
+    machine._cgroup_folders.cache_clear()
+
+
 @pytest.mark.parametrize(("quota", "cores"), [(0.5, 1), (1.5, 1), (2.5, 2), (64.0, 3), (None, 3)])
 def test_usable_cores(monkeypatch: pytest.MonkeyPatch, quota: float | None, cores: int) -> None:
     monkeypatch.setattr(machine, "affinity_cores", lambda: 3)
@@ -116,7 +150,7 @@ def test_where_linux_calls_are_missing_threads_train(monkeypatch: pytest.MonkeyP
     for name in ("memfd_create", "MFD_CLOEXEC", "sched_getaffinity", "posix_fallocate"):
         monkeypatch.delattr(os, name)
     with monkeypatch.context() as without_proc:
-        without_proc.setattr(machine, "_words", lambda path: [])
+        without_proc.setattr(machine, "_text", lambda path: "")
         assert machine.peak_memory() > 1 << 20
     rows = hogwild.Rows(np.tile(np.eye(4), (100, 1)), np.tile([0, 1], 200))
     result = hogwild.train(rows, solver="sgd", workers=2, epochs=2)

@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from hogwild.learn import sample
 from hogwild.learn.linear import LinearProblem
 from hogwild.loops import choice
 from hogwild.loops.shared import RowWorker
+from hogwild.paths import writing
 
 ROWS = 3000
 
@@ -310,6 +312,29 @@ def test_a_disk_with_too_little_room_is_refused_before_training(
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=100))
     with pytest.raises(hogwild.HogwildError, match="100 are free"):
         hogwild.train(rows, model=tmp_path / "m.hog")
+
+
+def test_a_name_is_on_the_disk_before_a_file_counts_as_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The order that a power cut needs: contents, then the new name, then the folder with it."""
+    done: list[str] = []
+    sync, replace = os.fsync, Path.replace
+
+    def synced(number: int) -> None:
+        done.append("folder" if stat.S_ISDIR(os.fstat(number).st_mode) else "file")
+        sync(number)
+
+    def replaced(here: Path, there: Path) -> Path:
+        done.append("name")
+        return replace(here, there)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", replaced)
+    with writing(tmp_path / "a") as file:
+        file.write(b"contents")
+    assert done == ["file", "name", "folder"]
+    assert (tmp_path / "a").read_bytes() == b"contents"
 
 
 def test_a_disk_that_fills_up_does_not_cost_the_model(

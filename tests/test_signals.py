@@ -312,3 +312,34 @@ def test_main_called_by_a_program_leaves_its_handlers_alone(
         assert main(words) == 130
     assert main(words) == 0
     assert [signal.getsignal(number) for number in numbers] == before
+
+
+IN_THE_FIRST = """
+import runpy, sys
+
+class Finder:
+    def find_spec(self, name, *more):
+        if name == "hogwild.interrupt":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Finder())
+runpy.run_module("hogwild", run_name="__main__")
+"""
+IN_THE_LAST = """
+import atexit, os, runpy, signal, sys
+
+def late():
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        os.kill(os.getpid(), number)
+
+atexit.register(late)
+sys.argv[1:] = ["completion", "bash"]
+runpy.run_module("hogwild", run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize(("script", "code"), [(IN_THE_FIRST, 130), (IN_THE_LAST, 0)])
+def test_signals_in_the_first_and_last_milliseconds(script, code, start):
+    done = start([sys.executable, "-c", script])
+    assert done.communicate(timeout=60)[1] == ""
+    assert done.returncode == code

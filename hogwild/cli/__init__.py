@@ -5,19 +5,25 @@
 
 import atexit
 import dataclasses
+import errno
 import importlib
 import os
 import re
 import sys
 import warnings
 from contextlib import nullcontext, suppress
-from pathlib import Path
 from typing import Any
 
 from hogwild import status
 from hogwild.cli.parser import Parser, did_you_mean
-from hogwild.cli.streams import complain, silence
-from hogwild.errors import HogwildError, HogwildWarning, OptionError
+from hogwild.cli.streams import (
+    begin_output,
+    complain,
+    end_output,
+    silence,
+    silence_if_broken,
+)
+from hogwild.errors import HogwildError, HogwildWarning, OptionError, remedy
 from hogwild.interrupt import Interrupt, heed_endings, ignore_endings
 from hogwild.live import live
 from hogwild.version import VERSION
@@ -74,8 +80,7 @@ def _leave(code: int) -> None:
 
 def _run(arguments: list[str], ours: bool = False) -> int:
     warnings.showwarning = _show_warning
-    if sys.stdout is None:  # closed by whoever started us
-        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
+    begin_output()
     try:
         with live("--quiet" not in arguments):
             with Interrupt() as interrupt:  # an exception while modules are imported may be lost
@@ -96,8 +101,7 @@ def _run(arguments: list[str], ours: bool = False) -> int:
                 compiling.leave_out_blas()
             with status.doing(parsed.doing, forks=True) if parsed.doing else nullcontext():
                 code = int(parsed.run(parsed) or 0)
-            sys.stdout.flush()
-            return code
+            return code if end_output() else code or 1
     except SystemExit as leaving:  # argparse has said what it has to say
         return leaving.code if isinstance(leaving.code, int) else 1
     except OptionError as problem:
@@ -110,11 +114,23 @@ def _run(arguments: list[str], ours: bool = False) -> int:
         silence(sys.stdout)
         return 1
     except OSError as problem:
-        complain(f"{problem.filename or 'output'}: {problem.strerror}")
+        silence_if_broken()
+        complain(_reason(problem))
         return 1
     except MemoryError:
         complain("out of memory: use less data, or a machine with more memory")
         return 1
+
+
+def _reason(problem: OSError) -> str:
+    """What the system complains about, and what to do where that is known."""
+    said = problem.strerror or str(problem) or type(problem).__name__
+    where = f"{problem.filename}: " if problem.filename else ""
+    if problem.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+        return f"{where}{said}: {remedy(problem)}"
+    if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+        where = where or "output: "
+    return f"{where}{said}"
 
 
 def parser_of(arguments: list[str]) -> Parser:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from hogwild.cli.options import add_index_base
 from hogwild.cli.parser import Parser, group
+from hogwild.cli.streams import say
 from hogwild.data.convert import convert
 from hogwild.data.files import load
-from hogwild.display import say
 from hogwild.errors import OptionError
 
 EXAMPLES = ("train.svm train.rows", "part1.svm.gz part2.svm.gz train.rows")

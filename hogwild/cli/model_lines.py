@@ -74,14 +74,14 @@ def _lines(model: Any, size: int, shape: dict[str, Any]) -> dict[str, str]:
     given = {name: options[name] for name in OPTIONS if options.get(name) is not None}
     lines["options"] = _listed(given)
     if data := dict(model.about.get("data", {})):
-        lines["data"] = f"{data.pop('name')}: {_listed(data)}"
+        lines["data"] = f"{data.pop('name', 'unknown')}: {_listed(data)}"
     if trace:
         last = trace.get("last", {})
         near = f"{100 * last['gap']:.2g} %" if last.get("gap") is not None else ""
         proved = f", within {near} of the optimum, proved" if near else ""
         if last.get("objective") is not None:
             lines["objective"] = f"{last['objective']:.9g}{proved}"
-        lines["stopped"] = f"{trace['reason']}, after {trace['epochs']} epochs"
+        lines["stopped"] = f"{trace.get('reason')}, after {trace.get('epochs')} epochs"
     lines["versions"] = _listed(model.about.get("versions", {}))
     return lines
 

@@ -13,10 +13,10 @@ from hogwild.cli.options import (
     files_in,
 )
 from hogwild.cli.parser import Parser, group
+from hogwild.cli.streams import say
 from hogwild.data.ratings import Ratings
 from hogwild.data.rows import Rows
 from hogwild.data.sets import named
-from hogwild.display import say
 from hogwild.scaling.plan import DECIDED, REPEATS, STRATEGIES, TARGET, Plan
 from hogwild.scaling.record import check_outputs, write
 from hogwild.scaling.report import Report

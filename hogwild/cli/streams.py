@@ -1,9 +1,11 @@
 """Where commands write: standard output and error, of which either may be gone, or a file."""
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TextIO
 
 from hogwild import status
@@ -24,6 +26,51 @@ def show(text: str) -> None:
     """A line of a result."""
     status.clear()
     print(text)
+
+
+def say(text: str) -> None:
+    """A line, at once. Where none can be written any more, the work goes on in silence."""
+    global _lost
+    status.clear()
+    try:
+        print(text, flush=True)
+    except OSError as problem:
+        silence(sys.stdout)
+        if not isinstance(problem, BrokenPipeError):
+            _lost = True
+            complain(f"standard output: {problem.strerror}")
+
+
+_lost = False  # whether `say` could not write something for which somebody waits
+
+
+def begin_output() -> None:
+    """To be called before anything is written: nothing is lost yet.
+
+    Of an unbuffered standard output (python -u), Python drops what the system did not take at once,
+    such as the rest of a write to a disk that is nearly full. A buffer writes on, or fails.
+    """
+    global _lost
+    _lost = False
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
+    elif isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
+        encoding, errors, number = sys.stdout.encoding, sys.stdout.errors, sys.stdout.fileno()
+        sys.stdout = open(number, "w", 1, encoding, errors, closefd=False)  # noqa: SIM115
+
+
+def end_output() -> bool:
+    """Writes what is left, and returns whether all that was to be written was."""
+    sys.stdout.flush()
+    return not _lost
+
+
+def silence_if_broken() -> None:
+    """After an error: if standard output takes nothing, it is silenced."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        silence(sys.stdout)
 
 
 def silence(stream: TextIO) -> None:

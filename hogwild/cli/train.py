@@ -15,12 +15,12 @@ from hogwild.cli.options import (
     number_or_text,
 )
 from hogwild.cli.parser import Parser, group
-from hogwild.cli.streams import complain
+from hogwild.cli.streams import complain, say
 from hogwild.cli.train_stream import labels_of, train_on_stream
 from hogwild.coordinator import Result
 from hogwild.data.files import features_of
 from hogwild.data.sets import files_of, named
-from hogwild.display import Json, Lines, Silent, say
+from hogwild.display import Json, Lines, Silent
 from hogwild.errors import OptionError
 from hogwild.paths import check_files
 from hogwild.selection import check_options, is_search, search

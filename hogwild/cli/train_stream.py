@@ -5,8 +5,7 @@ import json
 from typing import Any
 
 from hogwild.cli.options import config_options
-from hogwild.cli.streams import complain
-from hogwild.display import say
+from hogwild.cli.streams import complain, say
 from hogwild.errors import OptionError
 from hogwild.streaming import STANDARD_INPUT, StreamResult, train_stream
 from hogwild.trace import Row

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.data.given_arrays import INTEGERS
 from hogwild.data.given_ids import as_ids, number_blocks, text_blocks
 from hogwild.data.texts import Numbers, Texts, as_bytes, first_invalid, written
 from hogwild.errors import DataError
@@ -184,7 +185,7 @@ class Ids:
         """The ids in those of some arrays whose names begin with a prefix, checked."""
         held = {key.removeprefix(prefix): arrays[key] for key in arrays if key.startswith(prefix)}
         match held:
-            case {"count": count} if len(held) == 1 and count.shape == (1,) and count[0] >= 0:
+            case {"count": count} if len(held) == 1 and _is_a_count(count):
                 return cls.numbered(int(count[0]))
             case {"numbers": numbers} if len(held) == 1 and numbers.dtype == np.int64:
                 return cls(len(numbers), np.ascontiguousarray(numbers))
@@ -404,6 +405,11 @@ def numbers_as_ids(numbers: Numbers) -> Ids:
     if count == 0 or (numbers[0] == 0 and np.array_equal(numbers, np.arange(count))):
         return Ids.numbered(count)
     return Ids(count, numbers)
+
+
+def _is_a_count(array: npt.NDArray[Any]) -> bool:
+    """Whether a file's array is a number of ids that codes can tell apart."""
+    return array.dtype.kind in INTEGERS and array.shape == (1,) and 0 <= int(array[0]) <= UNKNOWN
 
 
 def _checked_texts(text: npt.NDArray[Any], ends: npt.NDArray[Any], name: str) -> Ids:

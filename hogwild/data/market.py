@@ -13,13 +13,14 @@ import numpy as np
 
 from hogwild.data.columns import Layout
 from hogwild.data.delimited import Reader, write_lines
-from hogwild.data.ids import BadIdError, Codes, Ids
+from hogwild.data.ids import UNKNOWN, BadIdError, Codes, Ids
 from hogwild.data.pieces import Piece, read_pieces
 from hogwild.data.ratings import Ratings
 from hogwild.data.sets import name_of
 from hogwild.data.texts import Texts, written
 from hogwild.errors import DataError, OptionError
 
+DIGITS = 18  # of a number, at most, that 64 bits hold in any case
 FIELDS = ("real", "double", "integer", "pattern")
 FIRST_LINE = "%%MatrixMarket matrix coordinate real general"
 NO_MATRIX = f"is not a Matrix Market file; expected a first line like {FIRST_LINE}"
@@ -50,7 +51,7 @@ class _Places:
             at = int(np.argmin(good))
             raise BadIdError(
                 at,
-                f"the {self.role} {given.part(at, at + 1).tolist()[0]!r} is not a whole number "
+                f"the {self.role} {given.shown(at)!r} is not a whole number "
                 f"from 1 to {self.limit}, as the size at the top says",
             )
         np.subtract(numbers, 1, out=self._codes[: len(given)], casting="unsafe")
@@ -124,7 +125,12 @@ def _size(name: str, line: int, words: list[str]) -> tuple[int, int, int]:
             f"{name}: line {line}: {' '.join(words)[:40]!r} is not a size; expected "
             "the numbers of rows, columns and entries"
         )
+    if max(map(len, words)) > DIGITS:
+        raise DataError(f"{name}: line {line}: the size {max(words, key=len)[:40]} is too large")
     rows, columns, entries = map(int, words)
+    for count, what in ((rows, "rows"), (columns, "columns")):
+        if count > UNKNOWN:
+            raise DataError(f"{name}: line {line}: {count:,} {what}; at most 2^32 - 1 can be held")
     return rows, columns, entries
 
 

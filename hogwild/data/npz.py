@@ -7,7 +7,8 @@ labels are looked for in the file (`y`, `labels`, `target`, `targets`) and then 
 `y` is None; training will ask for labels.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,8 +18,10 @@ import numpy.typing as npt
 
 from hogwild.data.given_arrays import INTEGERS, NUMBERS, checked, row_pointers
 from hogwild.data.labels import LabelSets
+from hogwild.data.pieces import PACKED, SUSPECT
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError
+from hogwild.machine import available_memory
 
 NEEDED = {
     "csr": ("indices", "indptr", "shape"),
@@ -30,6 +33,11 @@ SETS = "label_indptr", "label_indices", "label_names"
 LABEL_FILES = (".y.npy", ".labels.npy")
 
 LABEL_KINDS = "fiubUS"
+POINTER = 8  # bytes for each row
+HEADS: dict[tuple[int, int], Callable[[Any], Any]] = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 
 
 def read(path: Path, file: BinaryIO, *, index_base: str | int, labels: bool) -> Rows:
@@ -68,15 +76,42 @@ class Arrays:
             self.archive = np.load(file, allow_pickle=False)
             for member in self.archive.zip.namelist():  # a damaged name is not a missing one
                 self.archive.zip.open(member).close()
+            self.packed = file.seek(0, 2)
+        size = sum(info.file_size for info in self.archive.zip.infolist())
+        if size > max(SUSPECT, PACKED * self.packed):
+            raise DataError(
+                f"{name}: unpacks to {size:,} bytes, more than {PACKED} times its size, which is "
+                "no data; if it is, save it uncompressed"
+            )
 
     def __contains__(self, key: str) -> bool:
         return key in self.archive.files
 
     def get(self, key: str, kinds: str, dimensions: int = 1) -> npt.NDArray[Any]:
         """An array, if it is of one of the kinds (of numpy's dtypes) and so many dimensions."""
+        return checked(self.any(key), f"{self.name}: {key!r}", kinds, dimensions)
+
+    def any(self, key: str) -> npt.NDArray[Any]:
+        """An array of whatever kind, but not of Python objects."""
         with self._reading(repr(key)):
-            array = self.archive[key]
-        return checked(array, f"{self.name}: {key!r}", kinds, dimensions)
+            self._check_size(key)
+            array: npt.NDArray[Any] = self.archive[key]
+        return array
+
+    def _check_size(self, key: str) -> None:
+        """Refuses an array that is not as large as its head says, or does not fit into memory."""
+        names = self.archive.zip.namelist()
+        info = self.archive.zip.getinfo(key if key in names else f"{key}.npy")
+        if info.file_size > available_memory():
+            raise MemoryError(f"it has {info.file_size:,} bytes")
+        with self.archive.zip.open(info) as member:
+            read = HEADS.get(np.lib.format.read_magic(member))
+            if read is None:
+                return
+            shape, _, kind = read(member)
+            has, wanted = info.file_size - member.tell(), math.prod(shape) * kind.itemsize
+        if has != wanted and not kind.hasobject:
+            raise ValueError(f"the shape {shape} needs {wanted:,} bytes, and there are {has:,}")
 
     @contextmanager
     def _reading(self, place: str) -> Iterator[None]:
@@ -137,7 +172,15 @@ def shape_of(arrays: Arrays) -> tuple[int, int]:
     shape = arrays.get("shape", INTEGERS)
     if len(shape) != 2 or shape.min() < 0:
         raise DataError(f"{arrays.name}: the shape {shape.tolist()} is not one of rows x columns")
-    return int(shape[0]), int(shape[1])
+    rows, columns = map(int, shape)
+    # Row pointers are made for a matrix that is not CSR. In a CSR matrix they would be in the file
+    most = max(SUSPECT, PACKED * arrays.packed) // POINTER
+    if rows > most or POINTER * rows > available_memory():
+        raise DataError(
+            f"{arrays.name}: {rows:,} rows in a file of {arrays.packed:,} bytes do not fit into "
+            "memory, or are not meant; see whether the shape is right"
+        )
+    return rows, columns
 
 
 def matrix_of(arrays: Arrays, kind: str) -> Any:

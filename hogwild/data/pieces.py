@@ -54,7 +54,7 @@ from hogwild.data.opening import Progress, Watched, exhaust, explained, is_packe
 from hogwild.errors import DataError
 from hogwild.kernels.compile import Kernel, ready
 from hogwild.kernels.text import PADDING
-from hogwild.machine import usable_cores
+from hogwild.machine import available_memory, usable_cores
 from hogwild.threads import side_by_side
 
 HEAD = 1 << 16  # bytes of a file that are in its first piece, at the least
@@ -64,6 +64,11 @@ SMALL = 1 << 22  # bytes of text that one thread reads sooner than several
 SAMPLES, SAMPLE = 16, 1 << 16  # places in the files, and bytes there, to see how dense text is
 PAGE, TOUCHED = 1 << 12, 1 << 23  # bytes of the smallest pages, and of pages at a time
 UNPACKED = 4  # bytes of text in a byte of a packed file, about
+PACKED = 500  # times as much text as packed bytes are no data, from some size on
+SUSPECT = 1 << 30  # bytes of text: that size
+LONG = 1 << 26  # bytes of a line, before which nobody asks whether it fits into memory
+PER_BYTE = 8  # bytes of memory that parsing takes for each byte of a long line, about
+RESERVE = 1 << 26  # bytes of memory that reading leaves to others
 MAPPED = 1 << 26  # bytes; so much malloc always maps by itself, and can move without copying
 
 PATIENCE = 0.1  # seconds to wait for a pipe before asking whether anyone still wants it
@@ -175,6 +180,7 @@ class Growing:
         sizes = [text_size(path) for path in paths]
         self._size = sum(sizes) if all(sizes) else 0  # bytes of all text; 0: unknown
         self._read = 0
+        self._name = f"{paths[0]}{' and others' * (len(paths) > 1)}" if paths else "the stream"
         self._to_fill = 0
         self._filled = threading.Condition()
 
@@ -186,6 +192,11 @@ class Growing:
         places = self.used
         self.used = [used + count for used, count in zip(places, counts, strict=True)]
         self._read += size
+        if self._read > LONG and available_memory() < RESERVE:
+            raise DataError(
+                f"{self._name}: does not fit into memory; {self._read:,} bytes of text did. Use a "
+                "machine with more, or fewer rows"
+            )
         pairs = list(zip(self._arrays, self.used, strict=True))
         if any(len(array) < used for array, used in pairs):
             self._wait()
@@ -351,6 +362,15 @@ class _Buffer:
             self.text[:used] = memoryview(old)[:used]
 
 
+def _check_line(name: str | Path, size: int) -> None:
+    """Refuses a line, of which there are so many bytes, that does not fit into memory."""
+    if size > LONG and PER_BYTE * size > available_memory():
+        raise DataError(
+            f"{name}: a line has more than {size // 2:,} bytes and does not fit into memory; see "
+            "whether the file is what it should be"
+        )
+
+
 Read = Callable[[_Buffer], Piece | None]  # a piece, or None where no line begins in it
 
 
@@ -398,6 +418,7 @@ class _Regular:
 
     def _fill(self, start: int, end: int, buffer: _Buffer, have: int) -> int:
         """Reads from `start` on up to `end`, where `have` bytes are there; how many are now."""
+        _check_line(self._name, end - start)
         buffer.grow(end - start + 1, have)
         wanted, view = end - start, memoryview(buffer.text)
         with explained(Path(self._name)):
@@ -463,7 +484,7 @@ class _Stream:
             self._raw = _Pipe(path, progress, stopped)
         self._file: Any = unpacked(path, self._raw, "rb").__enter__()
         self._kept = b""
-        self._lines = 0
+        self._lines = self._unpacked = 0
         self._begun = self._ended = False
 
     def next(self, buffer: _Buffer) -> Read | None:
@@ -490,14 +511,27 @@ class _Stream:
         buffer.text[:have] = self._kept
         while not (cut or self._ended):
             wanted = max(wanted, 2 * have)
+            _check_line(self._path, wanted)
             buffer.grow(wanted + 1, have)
             looked_at, view = have, memoryview(buffer.text)
             while have < wanted and not self._ended:
                 got = self._file.readinto(view[have:wanted])
                 self._ended = not got
                 have += got
+                self._check_ratio(got)
             cut = buffer.text.rfind(b"\n", looked_at, have) + 1
         return have, have if self._ended else cut
+
+    def _check_ratio(self, more: int) -> None:
+        """Refuses a small file that unpacks to very much, as nobody's data does."""
+        self._unpacked += more
+        if self._file is self._raw or self._unpacked < SUSPECT:
+            return
+        if self._unpacked > PACKED * self._raw.tell():
+            raise DataError(
+                f"{self._path}: unpacks to more than {PACKED} times its size, which is no data; if "
+                "it is, unpack it first"
+            )
 
     def check(self) -> None:
         """Refuses a packed file that is damaged further on: what came of it may be wrong."""
@@ -608,6 +642,7 @@ class _Reading:
         return read
 
     def _parsed(self, source: Source | None, read: Read, buffer: _Buffer) -> _Done:
+        piece = None
         try:
             piece = read(buffer)
             if piece is None:
@@ -615,6 +650,10 @@ class _Reading:
             return _Done(source, self._parser.parse(piece))
         except DataError as error:
             return _Done(source, error=error)
+        except MemoryError as error:
+            what = piece.name if piece is not None else "the text"
+            problem = f"{what}: does not fit into memory ({error}); use a machine with more"
+            return _Done(source, error=DataError(problem))
 
     def _take(self) -> Callable[[], None] | None:
         """Takes what is next, if it is ready; what is left to do with it."""

@@ -38,6 +38,11 @@ class Texts(NamedTuple):
         kernels.read_numbers(tuple(self), numbers, whole)
         return numbers, whole
 
+    def shown(self, number: int) -> str:
+        """One of the texts for a message: what is not UTF-8 is replaced."""
+        begin, end = int(self.begins[number]), int(self.ends[number])
+        return str(self.blob.data[begin:end], "utf-8", "replace")
+
     def tolist(self) -> list[str]:
         """As Python's text."""
         # Python cuts its own bytes twice as quickly, but that is a copy of all

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from hogwild.data.opening import opened, suffix_of
 from hogwild.data.rows import Rows
 from hogwild.data.sets import name_of
-from hogwild.errors import DataError, HogwildWarning
+from hogwild.errors import DataError, HogwildError, HogwildWarning
 from hogwild.features import documents, namespaces, objects, tables
 from hogwild.features.blocks import Dealer
 from hogwild.features.characters import tables_of
@@ -35,7 +35,8 @@ from hogwild.kernels.hashing import (
 )
 from hogwild.kernels.views import view
 from hogwild.machine import usable_cores
-from hogwild.model_file import Arrays
+from hogwild.model_file import Arrays, DamageError
+from hogwild.models.contents import OBJECT, Contents
 from hogwild.threads import in_shares, share_of, side_by_side
 
 SHARES = 16  # of the rows, that are summed one by one: the same for any number of threads
@@ -312,19 +313,49 @@ class Features:
         return found
 
     @classmethod
-    def from_file(cls, about: dict[str, Any], arrays: Arrays) -> "Features":
-        """What `about` and `arrays` wrote."""
-        found = cls(Settings(**about["settings"]))
+    def from_file(cls, file: Contents) -> "Features":
+        """What `about` and `arrays` wrote.
+
+        Raises:
+            DamageError: the file says something that cannot be.
+        """
+        said = file.get("features", OBJECT)
+        try:
+            found = cls(Settings(**said["settings"]))
+            found.norm, found.numbers = bool(said["norm"]), [str(name) for name in said["numbers"]]
+            found.table = tuple((str(name), str(kind)) for name, kind in said["table"])
+            found.means, found.scales = (
+                np.array(said[name], np.float64).reshape(len(found.numbers))
+                for name in ("means", "scales")
+            )
+        except (KeyError, TypeError, ValueError, HogwildError) as error:
+            raise DamageError(f"what it says of its features makes no sense ({error!r})") from error
         found.learned = True
-        found.norm, found.numbers = about["norm"], about["numbers"]
-        found.table = tuple((name, kind) for name, kind in about["table"])
-        found.means, found.scales = np.array(about["means"]), np.array(about["scales"])
-        found.idf = arrays.get("features_idf")
-        if "features_names" in arrays:
-            blob, ends = arrays["features_names"].tobytes(), arrays["features_name_ends"].tolist()
-            texts = [blob[begin:end].decode() for begin, end in zip([0, *ends], ends, strict=False)]
-            found.names = Names(arrays["features_columns"], arrays["features_signs"], texts)
+        found.idf = file.array("features_idf") if "features_idf" in file else None
+        found.names = _names_in(file) if "features_names" in file else None
+        if found.idf is not None and len(found.idf) != found.columns:
+            raise DamageError(f"it has {len(found.idf):,} idf; expected {found.columns:,}")
         return found
+
+
+def _names_in(file: Contents) -> Names:
+    ends = file.array("features_name_ends", np.uint64).tolist()
+    blob = file.array("features_names", np.uint8).tobytes()
+    columns, signs = (
+        file.array("features_columns", np.uint32),
+        file.array("features_signs", np.int8),
+    )
+    if (
+        not len(ends) == len(columns) == len(signs)
+        or ends != sorted(ends)
+        or ends[-1:] > [len(blob)]
+    ):
+        raise DamageError("the names of its features are not as many as their columns")
+    texts = [
+        blob[begin:end].decode("utf-8", "replace")
+        for begin, end in zip([0, *ends], ends, strict=False)
+    ]
+    return Names(columns, signs, texts)
 
 
 def _lines(documents: Sequence[str]) -> io.BytesIO:

@@ -40,7 +40,15 @@ from hogwild.interrupt import Interrupt
 HOT = "is_always_inline"
 F = TypeVar("F", bound=Callable[..., Any])
 
-_COMPILING = threading.Lock()
+_COMPILING = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    # A fork waits until nobody compiles. Locks that another thread holds (this one, and those of
+    # numba and LLVM) would stay locked in the child, which does not have that thread
+    os.register_at_fork(
+        before=_COMPILING.acquire,
+        after_in_parent=_COMPILING.release,
+        after_in_child=_COMPILING.release,
+    )
 _compiled = 0  # kernels, by this process
 _with_blas = True
 FILES = 2  # raised where older files of kernels must not be used any more
@@ -193,10 +201,11 @@ class Kernel:
                 _import_without_blas()
             dispatcher = numba.njit(**options)(self.function)
             folder = cache_folder()
-            path = None if folder is None else folder / f"{self.__name__}-{self.fingerprint}.kernel"
-            if path is not None:
-                dispatcher._cache = _File(path)
-            with _names_of_our_own(), _compiling(path is not None and path.exists()):
+            file = None
+            if folder is not None:
+                file = _File(folder / f"{self.__name__}-{self.fingerprint}.kernel")
+                dispatcher._cache = file
+            with _names_of_our_own(), _compiling(file is not None and file.is_sound):
                 dispatcher.compile(self.signature)
             dispatcher.disable_compile()
         return dispatcher
@@ -234,26 +243,38 @@ def _names_of_our_own() -> Iterator[None]:
 class _File:
     """What numba's dispatcher asks of a cache, for one kernel.
 
-    A file that is damaged or cannot be read counts as not there, and is written again.
+    A file that is damaged, as after a power cut, is deleted and written again.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.cache_path = str(path.parent)
+        self._data = b""
+        with suppress(OSError):
+            data = path.read_bytes()
+            if hashlib.sha256(data[_DIGEST:]).digest() == data[:_DIGEST]:
+                self._data = data[_DIGEST:]
+            else:
+                path.unlink()
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether there is a whole file."""
+        return bool(self._data)
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         """The compiled function, or None."""
         context.refresh()
+        data, self._data = self._data, b""
+        if not data:
+            return None
         try:
-            data = self._path.read_bytes()
-        except OSError:
-            return None
-        if hashlib.sha256(data[_DIGEST:]).digest() != data[:_DIGEST]:
-            return None
-        with suppress(Exception):  # of whatever kind: then it is compiled again
             rebuild = importlib.import_module("numba.core.compiler").CompileResult._rebuild
-            return rebuild(context, *pickle.loads(data[_DIGEST:]))
-        return None
+            return rebuild(context, *pickle.loads(data))
+        except Exception:  # of whatever kind: then it is compiled again
+            with suppress(OSError):
+                self._path.unlink()
+            return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Writes the compiled function; where the disk is full, there is none."""

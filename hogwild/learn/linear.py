@@ -720,6 +720,8 @@ def _given_state(start: Arrays) -> Arrays:
     """The weights of a state; of the first release, which had the intercept in another array."""
     if "stored" in start:
         return start
+    if not {"weights", "intercept"} <= start.keys():
+        raise DataError(f"the state to go on from has {', '.join(start)}, and no weights")
     return {"stored": np.append(start["weights"], start["intercept"]).astype(np.float32)}
 
 

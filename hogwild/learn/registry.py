@@ -5,6 +5,7 @@ from typing import Any
 from hogwild import model_file
 from hogwild.learn.factors import FactorProblem
 from hogwild.learn.linear import LinearProblem
+from hogwild.models.contents import TEXT, Contents
 from hogwild.models.factors import FactorModel
 from hogwild.models.heads import HeadsModel
 from hogwild.models.linear import LinearModel
@@ -18,10 +19,14 @@ MODELS: dict[str, Any] = {model.kind: model for model in (*LINEAR, FactorModel)}
 
 def load_model(path: PathLike) -> Any:
     """Reads a model file. Nothing in it is executed."""
-    about, arrays = model_file.read(path)
-    if about["kind"] not in MODELS:
-        raise model_file.ModelFileError(
-            f"{path} holds a {about['kind']} model, which this version of hogwild does not know: "
-            "install a newer one"
-        )
-    return MODELS[about["kind"]].from_file(about, arrays)
+    file = Contents(*model_file.read(path))
+    try:
+        kind = file.get("kind", TEXT)
+        if kind not in MODELS:
+            raise model_file.ModelFileError(
+                f"{path} holds a {kind} model, which this version of hogwild does not know: "
+                "install a newer one"
+            )
+        return MODELS[kind].from_file(file)
+    except model_file.DamageError as problem:
+        raise model_file.damaged(path, problem) from None

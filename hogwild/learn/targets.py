@@ -1,7 +1,7 @@
 """Kinds of targets: how labels become numbers, and scores become predictions."""
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ class Target(ABC):
     Attributes:
         kind: its name in model files, losses and kernels.
         heads: the number of scores of a row.
+        able: the least and the largest number of labels.
         labels: the possible targets of a row, where they are classes or labels.
         summary: its part of the summary of the data.
         shown: the numbers that are shown after every epoch, without the data's name.
@@ -34,6 +35,7 @@ class Target(ABC):
 
     kind: str
     heads = 1
+    able: tuple[int, float] = 0, 0
     labels: tuple[Any, ...] = ()
     summary = ""
     shown: tuple[Shown, ...]
@@ -65,6 +67,7 @@ class TwoClasses(Target):
     """One of two labels: -1 for the first, 1 for the second."""
 
     kind = SIGNS
+    able = 2, 2
     shown = (Shown("error", "err", "percent"),)
     metrics = CLASS_METRICS
 
@@ -84,6 +87,7 @@ class Classes(Target):
     """One of several labels; the target is its number."""
 
     kind = CLASSES
+    able = 2, math.inf
     shown: tuple[Shown, ...] = (Shown("error", "err", "percent"),)
     metrics = CLASSES_METRICS
 
@@ -109,6 +113,7 @@ class SeveralLabels(Classes):
     """Any number of labels per row; the target has a bit for each."""
 
     kind = LABELS
+    able = 1, math.inf
     shown = (Shown("hamming_loss", "Hamming", "percent"), Shown("subset", "any err", "percent"))
     metrics = LABELS_METRICS
 
@@ -204,10 +209,6 @@ def target_for(config: Config, rows: Rows, labels: Labels | None) -> Target:
     return Classes(known)
 
 
-def target_from(about: dict[str, Any]) -> Target:
-    """The target that a model file names; in the first release there were only two classes."""
-    kinds: dict[str, Callable[..., Target]] = {
-        kind.kind: kind for kind in (TwoClasses, Classes, SeveralLabels, Numbers, Counts)
-    }
-    labels = (tuple(about["labels"]),) if "labels" in about else ()
-    return kinds[about.get("target", SIGNS)](*labels)
+TARGETS: dict[str, Any] = {  # by their names in model files
+    kind.kind: kind for kind in (TwoClasses, Classes, SeveralLabels, Numbers, Counts)
+}

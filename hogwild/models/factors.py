@@ -16,8 +16,11 @@ from hogwild.kernels import ranking as kernels
 from hogwild.kernels.checks import first_bad_value
 from hogwild.learn.losses import FACTOR_LOSSES
 from hogwild.learn.metrics import auc, log_loss
+from hogwild.model_file import DamageError
 from hogwild.models import exports, ranking
+from hogwild.models.contents import COUNT, NUMBER, Contents
 from hogwild.models.fold_in import fold_in
+from hogwild.models.scores import finite
 from hogwild.notebook import model_html
 from hogwild.paths import PathLike
 
@@ -243,19 +246,40 @@ class FactorModel:
         return exports.to_implicit(self)
 
     @classmethod
-    def from_file(cls, about: dict[str, Any], arrays: model_file.Arrays) -> "FactorModel":
-        """The model that `save` wrote."""
-        ids = {name: Ids.from_arrays(arrays, name, name + ".") for name in ("user_ids", "item_ids")}
-        users, items = len(ids["user_ids"]), len(ids["item_ids"])
+    def from_file(cls, file: Contents) -> "FactorModel":
+        """The model that `save` wrote.
+
+        Raises:
+            DamageError: the file says something that cannot be.
+        """
+        loss, mean = file.choice("loss", FACTOR_LOSSES), file.get("mean", NUMBER)
+        rank, record = file.get("rank", COUNT), file.record()
+        arrays = [file.array(name) for name in ARRAYS]
+        try:
+            ids = [
+                Ids.from_arrays(file.ids(name), name, f"{name}.")
+                for name in ("user_ids", "item_ids")
+            ]
+        except DataError as problem:
+            raise DamageError(str(problem)) from None
+        for name, array, known, width in zip(
+            ARRAYS, arrays, 2 * ids, (rank, rank, 1, 1), strict=True
+        ):
+            if len(array) != len(known) * width:
+                raise DamageError(
+                    f"it has {len(array):,} {name}; expected {width:,} for each of {len(known):,}"
+                )
+        users, items = ids
         return cls(
-            arrays["user_factors"].reshape(users, about["rank"]),
-            arrays["item_factors"].reshape(items, about["rank"]),
-            arrays["user_biases"],
-            arrays["item_biases"],
-            about["mean"],
-            **ids,
-            loss=about["loss"],
-            about=about["about"],
+            arrays[0].reshape(len(users), rank),
+            arrays[1].reshape(len(items), rank),
+            arrays[2],
+            arrays[3],
+            mean,
+            users,
+            items,
+            loss,
+            record,
         )
 
     @cached_property
@@ -346,7 +370,7 @@ class FactorModel:
         users = self.user_factors.ravel(), self.user_biases
         items = self.item_factors.ravel(), self.item_biases
         kernels.score_pairs(users, items, self.mean, who, what, scores)
-        return scores
+        return finite(scores, "the pairs", "pair")
 
     def _checked_values(self, values: Any, count: int, name: str = "the ratings") -> Floats:
         array = np.asarray(values)
@@ -403,6 +427,7 @@ def _ranking(ids: Ids, codes: Codes, scores: Floats, single: bool) -> Ranking:
         known = codes[0] != UNKNOWN
         codes, scores = codes[0][known], scores[0][known]
     known = codes != UNKNOWN
+    finite(scores[known], "the model", "item")
     filler, kind = ("", object) if ids.are_text else (-1, np.int64)
     found: npt.NDArray[Any] = np.full(codes.shape, filler, kind)
     found[known] = ids.take(codes[known])

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.data.npz import Arrays
 from hogwild.data.rows import Labels
-from hogwild.errors import HogwildError
+from hogwild.errors import DataError, HogwildError
 from hogwild.learn.registry import load_model
 from hogwild.learn.targets import Classes, Target
 from hogwild.model_file import MAGIC, ModelFileError
@@ -210,10 +211,11 @@ def _read(path: PathLike) -> Given | GivenHeads:
 def _from_npz(path: PathLike) -> Given | GivenHeads:
     """Arrays by scikit-learn's names or by ours."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError) as problem:
-        raise ModelFileError(f"{path} is damaged: {problem}") from problem
+        with Path(path).open("rb") as file:
+            archive = Arrays(str(path), file)
+            arrays = {name: archive.any(name) for name in archive.archive.files}
+    except (OSError, DataError) as problem:
+        raise ModelFileError(f"the model cannot be read: {problem}") from problem
     weights, intercept, labels = (
         next((arrays[name] for name in names if name in arrays), None)
         for names in (WEIGHTS, INTERCEPT, LABELS)

@@ -13,7 +13,10 @@ from hogwild.kernels.views import RowView, Span, view
 from hogwild.learn.heads import heads_of, zeros_on_a_line
 from hogwild.learn.heads_metrics import probabilities
 from hogwild.learn.losses import LABELS
+from hogwild.model_file import DamageError
+from hogwild.models.contents import Contents
 from hogwild.models.linear import LinearModel
+from hogwild.models.scores import finite
 
 
 class HeadsModel(LinearModel):
@@ -27,6 +30,7 @@ class HeadsModel(LinearModel):
     """
 
     kind = "heads"
+    heads = True
     intercept: npt.NDArray[np.float32]  # type: ignore[assignment]
 
     def _take(self, weights: npt.NDArray[np.float32], intercept: Any) -> None:
@@ -59,7 +63,7 @@ class HeadsModel(LinearModel):
             here = out[mine]
             seen = view(RowView, *arrays, no_targets), view(Span, 0, len(here)), self._stored
             write(*seen, heads.shape(False), heads.scratch(), here.reshape(-1))
-        return out
+        return finite(out, given.name, "row")
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """The probability of each class or label, for losses that give one.
@@ -79,6 +83,9 @@ class HeadsModel(LinearModel):
         return {"weights": flat, "intercepts": np.ascontiguousarray(self.intercept)}
 
     @staticmethod
-    def _weights_of(about: dict[str, Any], arrays: model_file.Arrays) -> tuple[Any, Any]:
-        intercepts = arrays["intercepts"]
-        return arrays["weights"].reshape(-1, len(intercepts)).T, intercepts
+    def _weights_of(file: Contents) -> tuple[Any, Any]:
+        intercepts, weights = file.array("intercepts"), file.array("weights")
+        heads = len(intercepts)
+        if not heads or len(weights) % heads:
+            raise DamageError(f"its {len(weights):,} weights are not as many for each of {heads:,}")
+        return weights.reshape(-1, heads).T, intercepts

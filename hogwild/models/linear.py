@@ -10,18 +10,22 @@ import numpy.typing as npt
 from hogwild import model_file
 from hogwild.data.files import load
 from hogwild.data.mapped_rows import in_reach
-from hogwild.data.rows import Labels, Rows, check_same_base
+from hogwild.data.rows import MOST_COLUMNS, Labels, Rows, check_same_base
 from hogwild.data.sets import Files
 from hogwild.errors import DataError, HogwildError, HogwildWarning, OptionError
 from hogwild.features.encoder import Features
 from hogwild.kernels import evaluate as kernels
 from hogwild.kernels.views import Span, view
 from hogwild.learn.heads import Heads, heads_of
-from hogwild.learn.losses import LOSSES
+from hogwild.learn.losses import CLASSES, LABELS, LOSSES, SIGNS
 from hogwild.learn.penalties import Penalty
 from hogwild.learn.sets import Set, row_weights
-from hogwild.learn.targets import Target, TwoClasses, target_from
+from hogwild.learn.targets import TARGETS, Target, TwoClasses
+from hogwild.machine import available_memory
+from hogwild.model_file import DamageError
 from hogwild.models import exports
+from hogwild.models.contents import BASE, COUNT, LABEL, NUMBER, Contents, listing
+from hogwild.models.scores import finite
 from hogwild.notebook import model_html
 from hogwild.paths import PathLike
 
@@ -47,6 +51,7 @@ class LinearModel:
 
     kind = "linear"
     features: Features | None = None
+    heads = False  # whether there is a line of weights for each label
 
     def __init__(
         self,
@@ -131,11 +136,13 @@ class LinearModel:
         out = np.empty(len(rows), np.float32)
         for mine, arrays in rows.at_hand():
             kernels.scores(*arrays, self.weights, np.float32(self.intercept), out[mine])
-        return out
+        return finite(out, rows.name, "row")
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The predicted label of each row, as in the training data; for regression the number."""
-        return self.target.predicted(self.decision_function(X), self.loss)
+        with np.errstate(over="ignore"):
+            found = self.target.predicted(self.decision_function(X), self.loss)
+        return found if self.labels else finite(found, getattr(X, "name", "the data"), "row")
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """The probability of each label (two columns), for losses that give one."""
@@ -289,28 +296,45 @@ class LinearModel:
         return exports.to_sklearn(self)
 
     @classmethod
-    def from_file(cls, about: dict[str, Any], arrays: model_file.Arrays) -> "LinearModel":
-        """The model that `save` wrote."""
-        model = cls(
-            *cls._weights_of(about, arrays),
-            target_from(about),
-            about["loss"],
-            about["index_base"],
-            about["about"],
-            parameter=about.get("parameter", 0.0),
-        )
-        if "features" in about:
-            model.features = Features.from_file(about["features"], arrays)
-        return model
+    def from_file(cls, file: Contents) -> "LinearModel":
+        """The model that `save` wrote.
+
+        Raises:
+            DamageError: the file says something that cannot be.
+        """
+        target, loss = _target_in(file), file.choice("loss", LOSSES)
+        weights, intercept = cls._weights_of(file)
+        _check_heads(target, loss, len(weights) if cls.heads else 1)
+        base, parameter = file.get("index_base", BASE), file.get("parameter", NUMBER, 0.0)
+        made = cls(weights, intercept, target, loss, base, file.record(), parameter=parameter)
+        for what, names, wanted in (
+            ("weights of classes", made.class_weights, len(made.labels)),
+            ("feature names", made.feature_names, made.columns),
+        ):
+            if names is not None and len(names) != wanted:
+                raise DamageError(f"it has {len(names):,} {what}; expected {wanted:,}")
+        if "features" in file:
+            made.features = Features.from_file(file)
+        return made
 
     @staticmethod
-    def _weights_of(about: dict[str, Any], arrays: model_file.Arrays) -> tuple[Any, Any]:
+    def _weights_of(file: Contents) -> tuple[Any, Any]:
         """Weights and intercept. A file may have only the weights that are not zero."""
-        if "weights" in arrays:
-            return arrays["weights"], about["intercept"]
-        weights = np.zeros(about["columns"], np.float32)
-        weights[arrays["indices"]] = arrays["values"]
-        return weights, about["intercept"]
+        intercept = file.get("intercept", NUMBER)
+        if "weights" in file:
+            return file.array("weights"), intercept
+        columns = file.get("columns", COUNT)
+        if columns > MOST_COLUMNS or 4 * columns > available_memory():
+            raise DamageError(f"its {columns:,} weights do not fit into memory")
+        indices, values = file.array("indices", np.uint32), file.array("values")
+        if len(indices) != len(values) or (indices >= columns).any():
+            raise DamageError(
+                f"it has {len(indices):,} indices up to {indices.max(initial=0):,} for "
+                f"{len(values):,} weights in {columns:,} columns"
+            )
+        weights = np.zeros(columns, np.float32)
+        weights[indices] = values
+        return weights, intercept
 
     def _fitting(self, X: Any) -> Rows:
         """X as rows, with a warning about columns that the model does not have."""
@@ -343,3 +367,30 @@ class LinearModel:
                 stacklevel=3,
             )
         return rows
+
+
+def _target_in(file: Contents) -> Target:
+    """The target that a model file names; in the first release there were only two classes."""
+    kind = TARGETS[file.choice("target", TARGETS, SIGNS)]
+    fewest, most = kind.able
+    if not most:
+        free: Target = kind()
+        return free
+    labels = file.get("labels", listing(LABEL))
+    texts = sum(isinstance(label, str) for label in labels)
+    if texts not in (0, len(labels)) or len(set(labels)) < len(labels):
+        raise DamageError("its labels are numbers beside text, or not all different")
+    if not fewest <= len(labels) <= most:
+        raise DamageError(f"it has {len(labels):,} labels for targets of the kind {kind.kind}")
+    labelled: Target = kind(tuple(labels))
+    return labelled
+
+
+def _check_heads(target: Target, loss: str, heads: int) -> None:
+    """Refuses a loss that is not for the target, and heads that are not one for each label."""
+    able = LOSSES[loss].kinds
+    single = SIGNS if target.kind in (CLASSES, LABELS) else target.kind  # each against the rest
+    if not {single, target.kind} & set(able):
+        raise DamageError(f"the loss {loss} is not for targets of the kind {target.kind}")
+    if heads != target.heads:
+        raise DamageError(f"it has weights for {heads:,} scores; its targets need {target.heads:,}")

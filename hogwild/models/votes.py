@@ -10,7 +10,9 @@ from hogwild.data.rows import Rows
 from hogwild.errors import HogwildError
 from hogwild.kernels.evaluate import scores as write_scores
 from hogwild.kernels.views import RowView, view
+from hogwild.models.contents import Contents
 from hogwild.models.linear import LinearModel
+from hogwild.models.scores import finite
 
 Floats = npt.NDArray[np.float32]
 
@@ -24,6 +26,7 @@ def votes(rows: RowView, members: Floats) -> Floats:
     scores = np.empty((len(members), len(rows.begins)), np.float32)
     for member, out in zip(members, scores, strict=True):
         write_scores(*rows[:4], member[:-1], member[-1], out)
+    scores[~np.isfinite(scores)] = np.nan  # and so is the share, whatever the others say
     won = np.sign(scores).sum(axis=0)
     ahead = np.where(won == 0, 0.5 * np.sign(scores.sum(axis=0)), won)
     return np.asarray(ahead / (2 * len(members)), np.float32)
@@ -54,7 +57,7 @@ class VoteModel(LinearModel):
         """The share of the votes for the second label, less a half: from -1/2 to 1/2."""
         rows = self._fitting(X)
         arrays = rows.begins, rows.ends, rows.indices, rows.values, self.weights[:0]
-        return votes(view(RowView, *arrays), self.members)
+        return finite(votes(view(RowView, *arrays), self.members), rows.name, "row")
 
     def _check_odds(self) -> Any:
         raise HogwildError("votes are not probabilities; probabilities need the merge mean")
@@ -71,6 +74,6 @@ class VoteModel(LinearModel):
         return {"members": self.members[:, :-1].ravel(), "intercepts": self.members[:, -1].copy()}
 
     @staticmethod
-    def _weights_of(about: dict[str, Any], arrays: model_file.Arrays) -> tuple[Any, Any]:
-        intercepts = arrays["intercepts"]
-        return arrays["members"].reshape(len(intercepts), -1), intercepts
+    def _weights_of(file: Contents) -> tuple[Any, Any]:
+        intercepts = file.array("intercepts")
+        return file.table("members", len(intercepts)), intercepts

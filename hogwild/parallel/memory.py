@@ -6,6 +6,7 @@ depend on the size of /dev/shm, and nothing is left of it after kill -9.
 """
 
 import contextlib
+import errno
 import mmap
 import os
 from collections.abc import Callable, Collection
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.errors import HogwildError
+from hogwild.errors import HogwildError, remedy
 from hogwild.machine import available_memory
 
 LINE = 64  # bytes in a cache line; every array begins on one
@@ -42,7 +43,12 @@ class Arena:
     """Shared memory that can grow after processes were forked, and be used again."""
 
     def __init__(self) -> None:
-        self._descriptor = os.memfd_create("hogwild", os.MFD_CLOEXEC)
+        try:
+            self._descriptor = os.memfd_create("hogwild", os.MFD_CLOEXEC)
+        except OSError as problem:
+            raise HogwildError(
+                f"no shared memory to be had ({problem.strerror}): {remedy(problem)}"
+            ) from problem
         self._size = 0  # bytes
         self._block: mmap.mmap | None = None
 
@@ -102,9 +108,13 @@ def _claimed(size: int, make: Callable[[int], mmap.mmap], had: int = 0) -> mmap.
             )
         return make(size)
     except (OSError, ValueError, OverflowError) as problem:
+        what = "free some memory, or train on fewer columns"
+        if getattr(problem, "errno", None) == errno.ENOMEM:
+            what = "free some memory, allow more (ulimit -v), or train on fewer columns"
+        elif isinstance(problem, OSError) and problem.errno in (errno.EMFILE, errno.ENFILE):
+            what = remedy(problem)
         raise HogwildError(
-            f"there is no shared memory for {size:,} bytes of weights ({problem}): "
-            "free some memory, or train on fewer columns"
+            f"there is no shared memory for {size:,} bytes of weights ({problem}): {what}"
         ) from problem
 
 

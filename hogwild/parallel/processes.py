@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from typing import Any, TypeAlias, cast
 
-from hogwild.errors import HogwildError, WorkerError
+from hogwild.errors import HogwildError, WorkerError, remedy
 from hogwild.interrupt import ENDINGS
 from hogwild.parallel.team import TICK, Control, Tick, Work
 
@@ -50,7 +50,7 @@ class Processes:
                 raise
             raise HogwildError(
                 f"worker {started} of {control.workers} could not be started "
-                f"({problem.strerror}): use fewer workers"
+                f"({problem.strerror}): {remedy(problem)}"
             ) from problem
 
     def _fork(self, rank: int, work: Work) -> None:

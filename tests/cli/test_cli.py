@@ -506,6 +506,27 @@ def test_the_planted_weights_err_by_the_noise_alone(tmp_path: Path) -> None:
         assert found[key] == pytest.approx(value, rel=0.05)
 
 
+@pytest.mark.parametrize("buffering", ["", "-u"])
+@pytest.mark.parametrize(
+    "words", ["predict svm.hog train.svm", "train train.svm --epochs 100 --tol 0 --json"]
+)
+def test_output_that_is_cut_off_is_told(
+    words: str, buffering: str, folder: Path, tmp_path: Path
+) -> None:
+    """A limit on a file's size is met as a full disk is: in the middle of a write."""
+    script = f"exec {sys.executable} {buffering} -m hogwild {words} > {tmp_path / 'cut'}"
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -f 4; {script}"],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=False,
+    )
+    assert done.stderr.count("File too large") == 1
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert (tmp_path / "cut").stat().st_size in (2048, 4096)
+
+
 @pytest.mark.parametrize("where", ["> /dev/full", ">&-", "| head -n 1"])
 def test_training_goes_on_where_nobody_reads(folder: Path, where: str) -> None:
     model = folder / "unseen.hog"

@@ -2,6 +2,7 @@
 
 import pickle
 import zipfile
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis.extra import numpy as numbers
 from scipy import sparse
 
 from hogwild import DataError, Rows, load, save
+from hogwild.data import npz
 
 Y = np.array([1, -1, 1, 1, -1])
 X = sparse.csr_matrix(
@@ -245,6 +247,42 @@ def test_every_cut_and_every_flipped_byte_is_a_data_error_or_harmless(file: Path
 def test_other_files_with_this_name(content: bytes, file: Path) -> None:
     file.write_bytes(content)
     with pytest.raises(DataError, match=r"is not an \.npz file"):
+        load(file)
+
+
+@pytest.mark.parametrize("kind", ["coo", "csc"])
+def test_a_shape_of_many_rows_in_a_small_file(kind: str, file: Path) -> None:
+    """Row pointers of 32 GiB would be made for them."""
+    sparse.save_npz(file, X.asformat(kind))
+    with np.load(file) as archive:
+        arrays = dict(archive)
+    np.savez(file, **(arrays | {"shape": np.array([2**32, 3])}))
+    with pytest.raises(DataError, match=r"4,294,967,296 rows in a file of .* bytes do not fit"):
+        load(file)
+
+
+def test_arrays_must_be_as_large_as_their_heads_say_and_fit(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = BytesIO()
+    about = {"descr": "<f4", "fortran_order": False, "shape": (2**38,)}
+    np.lib.format.write_array_header_1_0(head, about)
+    np.savez(file, **parts(data=None))
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("data.npy", head.getvalue() + bytes(40))
+    with pytest.raises(DataError, match=r"needs 1,099,511,627,776 bytes, and there are 40"):
+        load(file)
+    np.savez(file, **parts())
+    monkeypatch.setattr(npz, "available_memory", lambda: 20)
+    with pytest.raises(DataError, match=r"does not fit into memory"):
+        load(file)
+
+
+def test_an_archive_that_unpacks_to_very_much(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.savez_compressed(file, **parts(ignored=np.zeros(1 << 20)))
+    assert_is(load(file), X, Y)
+    monkeypatch.setattr(npz, "SUSPECT", 1 << 20)
+    with pytest.raises(DataError, match=r"unpacks to 8,\d{3},\d{3} bytes, more than 500 times"):
         load(file)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import zstandard
 
-from hogwild import DataError, HogwildError
+from hogwild import DataError, HogwildError, load
 from hogwild.data import pieces
 from hogwild.data.opening import PACKINGS
 from hogwild.data.pieces import Growing, Parser, Piece, Pool, get_ready, read_pieces
@@ -319,3 +319,36 @@ def test_a_pool_makes_no_more_than_are_in_use() -> None:
     pool.put(one)
     assert pool.get() is one
     assert two is not one
+
+
+def test_a_line_that_does_not_fit_into_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "LONG", 1 << 20)
+    monkeypatch.setattr(pieces, "available_memory", lambda: 1 << 20)
+    for suffix in ("", ".gz"):
+        path = tmp_path / f"a.txt{suffix}"
+        path.write_bytes(PACKS[suffix](b"1" * (1 << 22)))
+        with pytest.raises(DataError, match=r"a\.txt.*: a line has more than .* bytes"):
+            read_pieces([path], Lines())
+
+
+def test_data_that_does_not_fit_into_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.svm.gz"
+    path.write_bytes(gzip.compress(b"1 1:1\n" * 1_000_000))
+    monkeypatch.setattr(pieces, "LONG", 1 << 20)
+    monkeypatch.setattr(pieces, "available_memory", lambda: 1 << 20)
+    with pytest.raises(DataError, match=r"a\.svm\.gz: does not fit into memory; .* bytes of text"):
+        load(path)
+
+
+def test_a_small_file_that_unpacks_to_very_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.txt.bz2"
+    path.write_bytes(bz2.compress(b"# nothing\n" * (1 << 20)))
+    monkeypatch.setattr(pieces, "SUSPECT", 1 << 20)
+    with pytest.raises(DataError, match="unpacks to more than 500 times its size"):
+        read_pieces([path], Lines())

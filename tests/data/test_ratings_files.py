@@ -47,7 +47,7 @@ Triple = tuple[Any, Any, float]
 
 
 def loaded(path: Path, text: str | bytes, **options: Any) -> Ratings:
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    path.write_bytes(text.encode(errors="surrogateescape") if isinstance(text, str) else text)
     return load_ratings(path, **options)
 
 
@@ -526,6 +526,12 @@ HEAD = "%%MatrixMarket matrix coordinate real general\n% words\n\n"
         (HEAD + "2 3 1\n1 1\n", "line 5: 2 fields"),
         (HEAD + "2 3 1\n1 1 x\n", "line 5: 'x' .* is not a number"),
         (HEAD + "2 3 0\n", "nothing"),
+        (HEAD + "2 3 1\n1\udcff 1 5\n", "line 5: the row '1\ufffd' is not a whole number"),
+        (HEAD + "2 3 1\n1 1\udcff 5\n", "line 5: the column '1\ufffd' is not a whole number"),
+        (HEAD + "2 \udcff 1\n", "line 4: '2 \ufffd 1' is not a size"),
+        (HEAD + "2 99999999999999999999 1\n", "line 4: the size 99999999999999999999 is too large"),
+        (HEAD + "2 3 1" + 5000 * "0" + "\n", "line 4: the size 10000.* is too large"),
+        (HEAD + "2 4294967296 1\n", "line 4: 4,294,967,296 columns; at most"),
     ],
 )
 def test_wrong_matrix_market(tmp_path: Path, text: str, message: str) -> None:

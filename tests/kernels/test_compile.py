@@ -1,8 +1,13 @@
 """Compiled kernels are kept in files of their own, and each is the one that was asked for."""
 
+import hashlib
+import itertools
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 import types as python_types
 from collections import namedtuple
 from pathlib import Path
@@ -134,7 +139,21 @@ def test_kernels_that_different_processes_compiled_are_not_mixed_up(tmp_path):
     assert lines(run_variants(tmp_path, "2", "1")) == 2 * ["True 1"]
 
 
-@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:99] + b"?" * 50])
+def emptied(data: bytes) -> bytes:
+    """A right checksum of nothing."""
+    return hashlib.sha256(b"").digest()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:-9],
+        lambda data: data[:99] + b"?" * 50,
+        lambda data: b"",
+        lambda data: bytes(len(data)),
+        emptied,
+    ],
+)
 def test_a_damaged_file_is_written_again(tmp_path, damage):
     lines(run_variants(tmp_path, "7"))
     (file,) = tmp_path.rglob("*.kernel")
@@ -143,6 +162,42 @@ def test_a_damaged_file_is_written_again(tmp_path, damage):
     assert lines(run_variants(tmp_path, "7")) == ["True 0"]
     assert lines(run_variants(tmp_path, "7")) == ["True 1"]
     assert [kept.name for kept in file.parent.iterdir()] == [file.name]
+
+
+def test_a_damaged_file_is_deleted_and_compiling_is_told(tmp_path, monkeypatch):
+    """Where it cannot be written again, it must not look as if it were known."""
+    monkeypatch.setattr(compiling, "cache_folder", lambda: tmp_path)
+    made_of(added="1.25")(np.float64(3))
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(b"")
+    monkeypatch.setattr(compiling._File, "save_overload", lambda *_: None)
+    before = compiling._compiled
+    assert made_of(added="1.25")(np.float64(3)) == 8.5
+    assert compiling._compiled == before + 1
+    assert not file.exists()
+
+
+def test_a_process_that_is_forked_while_a_thread_compiles_can_compile(monkeypatch):
+    monkeypatch.setattr(compiling, "cache_folder", lambda: None)
+    ended, numbers = threading.Event(), itertools.count(100)
+
+    def compile_on() -> None:
+        while not ended.is_set():
+            made_of(added=f"{next(numbers)}.0")(np.float64(3))
+
+    thread = threading.Thread(target=compile_on)
+    thread.start()
+    try:
+        for _ in range(5):
+            time.sleep(0.03)
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)  # ends one that hangs
+                os._exit(int(made_of(added="2.25")(np.float64(3))))
+            assert os.waitpid(child, 0)[1] == 10 << 8
+    finally:
+        ended.set()
+        thread.join()
 
 
 def test_without_a_folder_kernels_are_compiled_all_the_same(monkeypatch):

@@ -1,6 +1,7 @@
 """Shared arrays: aligned, zeroed, seen by forked processes, and leaving nothing behind."""
 
 import os
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -50,3 +51,18 @@ def test_no_descriptor_and_no_name_are_left() -> None:
 def test_too_much_is_refused_with_the_number_of_bytes() -> None:
     with pytest.raises(HogwildError, match=r"there is no shared memory for [\d,]+ bytes"):
         memory.shared_arrays({"a": (2**60, np.float32)})
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_too_few_open_files_are_named(left: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit that leaves none for the memory, or one and none for the map of it."""
+    monkeypatch.setattr(memory, "available_memory", lambda: 1 << 30)
+    free = os.open(os.devnull, os.O_RDONLY)
+    os.close(free)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free + left, before[1]))
+    try:
+        with pytest.raises(HogwildError, match=r"open files \(ulimit -n\), or use fewer"):
+            memory.shared_arrays({"a": (1000, np.float32)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

@@ -1,0 +1,24 @@
+"""Scores that are too large for the numbers that hold them are refused: they would be anything."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hogwild.errors import DataError
+
+
+def finite(scores: npt.NDArray[Any], name: str, what: str) -> npt.NDArray[Any]:
+    """The scores, a line for each row or pair, if all are finite.
+
+    Raises:
+        DataError: one overflowed. Even its sign may be wrong: what was added later is lost.
+    """
+    good = np.isfinite(scores)
+    if not good.all():
+        line = int(np.argmin(good.reshape(len(scores), -1).all(axis=1)))
+        raise DataError(
+            f"{name}: the score of {what} {line + 1:,} is too large for single precision; scale "
+            "the values down, and train on values that are scaled alike"
+        )
+    return scores
