@@ -21,7 +21,7 @@ from hogwild.data.files import features_of, load, load_weights
 from hogwild.data.opening import suffix_of
 from hogwild.data.ratings import Ratings
 from hogwild.data.ratings_files import load_ratings, named_as_ratings
-from hogwild.data.rows import Labels, Rows, check_same_base
+from hogwild.data.rows import Labels, Rows, check_same_base, check_same_features
 from hogwild.data.rows_file import SUFFIX
 from hogwild.data.sets import Files, are_files, files_of, name_of, named
 from hogwild.display import Lines
@@ -37,6 +37,9 @@ from hogwild.trace import Row
 
 R = TypeVar("R", bound=Result)
 D = TypeVar("D", Rows, Ratings)
+NO_CACHE = (
+    "cache: only for svmlight text; text and tables become a .rows file by hogwild convert, once"
+)
 Keep = Callable[..., Path]  # what `cached` does
 
 
@@ -206,7 +209,7 @@ def features_for(
     if found is not None and isinstance(data, Rows):
         raise OptionError("features: the data has columns already; leave out the settings of them")
     if found is not None and cache:
-        raise OptionError("cache: only for svmlight text; leave it out")
+        raise OptionError(NO_CACHE)
     return found
 
 
@@ -313,6 +316,8 @@ def _others(given: Any, rows: Rows, purpose: str, sources: Sources) -> Rows | No
         return None
     others = _loaded_rows(given, sources)
     check_same_base(others, rows.index_base, rows.name)
+    if others.features is not None:
+        check_same_features(others, rows.features, rows.name)
     return _not_empty(others, purpose)
 
 
@@ -353,6 +358,8 @@ def _loaded_rows(data: Any, sources: Sources) -> Rows:
             )
         base = sources.index_base
         if sources.keep is not None:
+            if sources.features is not None:
+                raise OptionError(NO_CACHE)
             data = [sources.keep(file, index_base=base) for file in files_of(data)]
         return load(data, index_base=base, features=sources.features)
     if sources.features is not None and not isinstance(data, Rows | Ratings):

@@ -39,6 +39,11 @@ from hogwild.model_file import Arrays, DamageError
 from hogwild.models.contents import OBJECT, Contents
 from hogwild.threads import in_shares, share_of, side_by_side
 
+# Settings of which values do not depend; of tables, the columns say what they led to
+ON_READING = (
+    *("format", "label", "label_style", "header", "keep_names", "strict_utf8"),
+    *("numeric", "categorical", "text", "ignore", "norm"),
+)
 SHARES = 16  # of the rows, that are summed one by one: the same for any number of threads
 
 Floats = npt.NDArray[np.float32]
@@ -82,10 +87,15 @@ class Features:
         self.scales: Doubles = np.empty(0)
 
     def __repr__(self) -> str:
-        plain = Settings()
-        given = self.settings.as_dict()
-        shown = [f"{k}={v!r}" for k, v in given.items() if v != plain.as_dict()[k]]
+        settings = self.settings.as_dict()
+        shown = [f"{name}={settings[name]!r}" for name in self.given]
         return f"<Features {', '.join(shown)}>"
+
+    @property
+    def given(self) -> list[str]:
+        """The names of the settings that are not the usual ones."""
+        plain = Settings().as_dict()
+        return [name for name, value in self.settings.as_dict().items() if value != plain[name]]
 
     @property
     def columns(self) -> int:
@@ -285,6 +295,22 @@ class Features:
             weigh_rows(*rows, (self.means, self.scales), idf, self.norm)
 
         in_shares(weigh, len(made.indptr) - 1, threads)
+
+    def unlike(self, other: "Features | None") -> list[str]:
+        """What lets the same input become other rows than by `other`; empty: nothing does."""
+        if self is other:
+            return []
+        if other is None:
+            return ["features"]
+        ours, theirs = self.settings.as_dict(), other.settings.as_dict()
+        found = [name for name in ours if ours[name] != theirs[name] and name not in ON_READING]
+        found += ["columns"] if dict(self.table) != dict(other.table) else []
+        about = ("norm", self.norm, other.norm), ("means", self.means, other.means)
+        spread = ("standard deviations", self.scales, other.scales), ("idf", self.idf, other.idf)
+        for name, one, another in (*about, *spread):
+            if name not in found and not np.array_equal(one, another):  # type: ignore[arg-type]
+                found.append(name)
+        return found
 
     # Model files
 
