@@ -16,7 +16,7 @@ from hogwild import trace as records
 from hogwild.callbacks import together
 from hogwild.config import TASKS, Config
 from hogwild.coordinator import Result, Run, State, Watcher
-from hogwild.data.cache import cached
+from hogwild.data.cache import NO_CACHE, cached
 from hogwild.data.files import features_of, load, load_weights
 from hogwild.data.opening import suffix_of
 from hogwild.data.ratings import Ratings
@@ -37,9 +37,6 @@ from hogwild.trace import Row
 
 R = TypeVar("R", bound=Result)
 D = TypeVar("D", Rows, Ratings)
-NO_CACHE = (
-    "cache: only for svmlight text; text and tables become a .rows file by hogwild convert, once"
-)
 Keep = Callable[..., Path]  # what `cached` does
 
 

@@ -12,6 +12,7 @@ from hogwild.data import rows_file, svmlight
 from hogwild.data.files import (
     FORMATS,
     OTHERWISE,
+    by_name,
     check_index_base,
     features_of,
     format_of,

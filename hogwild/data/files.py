@@ -99,9 +99,13 @@ def load(
 
 def by_name(paths: Sequence[Path], features: Features | None) -> Features | None:
     """The features that are given; else the usual ones, for files whose names say raw input."""
-    if features is None and any(suffix_of(path) in RAW for path in paths):
-        return Features()
-    return features
+    raw = [path for path in paths if suffix_of(path) in RAW]
+    if features is not None or not raw:
+        return features
+    if len(raw) < len(paths):
+        other = next(path for path in paths if path not in raw)
+        raise DataError(f"{raw[0]} is text or a table, and {other} is not; give them by themselves")
+    return Features()
 
 
 def _of_formats(paths: Sequence[Path], options: dict[str, Any]) -> Rows:

@@ -379,18 +379,18 @@ def check_same_features(rows: Rows, features: Any, other: str) -> None:
         return
     if rows.features is None:
         raise DataError(
-            f"{rows.name}: it does not say how its rows were made, and those of {other} were made "
-            "of text or a table; give the text or the table itself"
+            f"{rows.name} does not say how its rows were made, and those of {other} are of text or "
+            "a table; give the text or the table itself"
         )
     unlike = rows.features.unlike(features)
     if unlike and features is None:
         raise DataError(
-            f"{rows.name}: its rows were made of text or a table, and those of {other} were not"
+            f"{rows.name} has rows of text or a table, and those of {other} are not of such"
         )
     if unlike:
         raise DataError(
-            f"{rows.name}: its rows were made in another way than those of {other} (other "
-            f"{', '.join(unlike)}); give the text or the table itself"
+            f"{rows.name} was made with other settings than {other} ({', '.join(unlike)}): give "
+            "the text or the table itself; in Python, model.load or features.rows make rows of it"
         )
 
 

@@ -39,11 +39,6 @@ from hogwild.model_file import Arrays, DamageError
 from hogwild.models.contents import OBJECT, Contents
 from hogwild.threads import in_shares, share_of, side_by_side
 
-# Settings of which values do not depend; of tables, the columns say what they led to
-ON_READING = (
-    *("format", "label", "label_style", "header", "keep_names", "strict_utf8"),
-    *("numeric", "categorical", "text", "ignore", "norm"),
-)
 SHARES = 16  # of the rows, that are summed one by one: the same for any number of threads
 
 Floats = npt.NDArray[np.float32]
@@ -182,18 +177,6 @@ class Features:
         found.labels = labels
         return found
 
-    def check_same(self, rows: Rows) -> None:
-        """Refuses rows whose features are others."""
-        if rows.features is None:
-            return
-        ours, theirs = self.settings, rows.features.settings
-        other = [name for name in MEANING if getattr(ours, name) != getattr(theirs, name)]
-        if other:
-            raise DataError(
-                f"{rows.name} was made with other settings than the training data "
-                f"({', '.join(other)}): make it with model.load, or model.features.rows"
-            )
-
     def names_of(self, columns: npt.NDArray[Any]) -> tuple[list[str], list[int]]:
         """The names of features in these columns, and their signs there."""
         if self.names is None:
@@ -302,8 +285,8 @@ class Features:
             return []
         if other is None:
             return ["features"]
-        ours, theirs = self.settings.as_dict(), other.settings.as_dict()
-        found = [name for name in ours if ours[name] != theirs[name] and name not in ON_READING]
+        ours, theirs = self.settings, other.settings
+        found = [name for name in MEANING if getattr(ours, name) != getattr(theirs, name)]
         found += ["columns"] if dict(self.table) != dict(other.table) else []
         about = ("norm", self.norm, other.norm), ("means", self.means, other.means)
         spread = ("standard deviations", self.scales, other.scales), ("idf", self.idf, other.idf)

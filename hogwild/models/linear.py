@@ -350,13 +350,6 @@ class LinearModel:
                 )
             return rows
         rows = in_reach(X)
-        if self.features is not None:
-            self.features.check_same(rows)
-        elif rows.features is not None:
-            raise DataError(
-                f"{rows.name} is raw input, whose features are hashed, and the model was not "
-                "trained on such"
-            )
         check_same_base(rows, self.index_base, "the training data")
         if rows.features is not None:
             check_same_features(rows, self.features, "the training data")
