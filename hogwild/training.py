@@ -17,7 +17,7 @@ from hogwild.callbacks import together
 from hogwild.config import TASKS, Config
 from hogwild.coordinator import Result, Run, State, Watcher
 from hogwild.data.cache import NO_CACHE, cached
-from hogwild.data.files import features_of, load, load_weights
+from hogwild.data.files import by_name, features_of, load, load_weights
 from hogwild.data.opening import suffix_of
 from hogwild.data.ratings import Ratings
 from hogwild.data.ratings_files import load_ratings, named_as_ratings
@@ -205,7 +205,7 @@ def features_for(
     found = features_of(features, settings)
     if found is not None and isinstance(data, Rows):
         raise OptionError("features: the data has columns already; leave out the settings of them")
-    if found is not None and cache:
+    if found is not None and cache and found.settings.format != "svmlight":
         raise OptionError(NO_CACHE)
     return found
 
@@ -311,6 +311,10 @@ def _others(given: Any, rows: Rows, purpose: str, sources: Sources) -> Rows | No
     """Rows or their file that go with those to learn from; None where none are given."""
     if given is None:
         return None
+    if are_files(given) and rows.features is None and by_name(files_of(given), None) is not None:
+        raise DataError(
+            f"{name_of(files_of(given))} is text or a table, and {rows.name} is not of such"
+        )
     others = _loaded_rows(given, sources)
     check_same_base(others, rows.index_base, rows.name)
     if others.features is not None:
@@ -355,7 +359,8 @@ def _loaded_rows(data: Any, sources: Sources) -> Rows:
             )
         base = sources.index_base
         if sources.keep is not None:
-            if sources.features is not None:
+            how = sources.features
+            if how is not None and how.settings.format != "svmlight":
                 raise OptionError(NO_CACHE)
             data = [sources.keep(file, index_base=base) for file in files_of(data)]
         return load(data, index_base=base, features=sources.features)

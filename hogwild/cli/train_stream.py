@@ -15,13 +15,16 @@ OTHERS = ("test", "validate", "sample_weight", "folds", "metric", "trace", "colu
 HEAD = "      rows       loss     recent   columns    seconds"
 
 
-def labels_of(parsed: argparse.Namespace) -> tuple[Any, ...] | None:
-    """The classes that were given, as text has them: numbers."""
+def labels_of(parsed: argparse.Namespace, words: bool = False) -> tuple[Any, ...] | None:
+    """The classes that were given: numbers; or, where the data may have words, else text."""
     if parsed.labels is None:
         return None
+    given = parsed.labels.split(",")
     try:
-        return tuple(float(text) for text in parsed.labels.split(","))
+        return tuple(float(text) for text in given)
     except ValueError:
+        if words:
+            return tuple(given)
         raise OptionError(
             f"labels: expected numbers with commas between them, not {parsed.labels!r}"
         ) from None

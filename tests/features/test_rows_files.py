@@ -111,3 +111,17 @@ def test_names_that_say_raw_input_are_enough(capsys) -> None:
     assert "the optimum, proved" in capsys.readouterr().out
     with pytest.raises(DataError, match=r"d\.vw is text or a table, and plain\.svm is not"):
         hogwild.load(["plain.svm", "d.vw"])
+
+
+def test_words_as_labels_and_names_of_formats_on_the_command_line(capsys) -> None:
+    train = ["train", "--quiet"]
+    labels = ["reviews.txt", "--format", "text", "--labels", "pos,neg"]
+    assert cli.main([*train, *labels, "--model", "m.hog"]) == 0
+    assert hogwild.load_model("m.hog").labels == ("pos", "neg")
+    assert cli.main([*train, "plain.svm", "--format", "svmlight", "--cache"]) == 0
+    assert Path("plain.svm.rows").exists()
+    Path("d.vw").write_text("1 |a x\n")
+    assert cli.main([*train, "plain.svm", "--test", "d.vw"]) == 1
+    assert "d.vw is text or a table, and plain.svm is not of such" in capsys.readouterr().err
+    assert cli.main(["train", "-", "--epochs", "3"]) == 2
+    assert capsys.readouterr().out == ""
