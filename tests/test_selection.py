@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-import scipy.sparse
 from scipy import sparse
 
 import hogwild
@@ -399,7 +398,7 @@ def test_a_search_on_the_command_line(tmp_path: Path, start: Any) -> None:
 
 def test_a_path_of_l1_goes_on_from_weights_that_few_rows_led_to():
     """Where an epoch undoes much, the objective of the start is asked for."""
-    X = scipy.sparse.random(60, 400, 0.05, format="csr", random_state=0)
+    X = sparse.random(60, 400, 0.05, format="csr", random_state=0)
     y = np.random.default_rng(0).integers(0, 2, 60)
     found = hogwild.search(hogwild.Rows(X, y), task="logistic", l1=[1e-3, 1e-2, 1e-1])
     assert len(found.table) == 3

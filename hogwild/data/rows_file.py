@@ -39,6 +39,8 @@ from hogwild.kernels import row_blocks as kernels
 from hogwild.kernels.row_blocks import Blocks, block_bytes
 from hogwild.kernels.views import view
 from hogwild.machine import usable_cores
+from hogwild.model_file import DamageError
+from hogwild.models.contents import Contents
 from hogwild.threads import in_shares
 
 SUFFIX = ".rows"
@@ -354,12 +356,14 @@ class RowsFile:
     @cached_property
     def features(self) -> Features | None:
         """How the rows were made of text or a table; None where they were not."""
-        about = self.about.get("features")
-        if about is None:
+        if "features" not in self.about:
             return None
         names = [name for name in self.about["arrays"] if name.startswith("features_")]
-        arrays = {name: self.array(name) for name in names}
-        return Features.from_file(about, arrays)  # type: ignore[arg-type]
+        arrays = {name: np.asarray(self.array(name)) for name in names}
+        try:
+            return Features.from_file(Contents(self.about, arrays))
+        except DamageError as problem:
+            raise self.damaged(str(problem)) from None
 
     @cached_property
     def index(self) -> Blocks:
