@@ -53,6 +53,8 @@ def test_rows_that_were_made_in_another_way_are_refused() -> None:
     assert len(hogwild.load(["a.rows", "again.rows"])) == 120
     assert hogwild.load("again.rows").features.settings.idf
     model = hogwild.train("a.rows").model
+    with pytest.raises(OptionError, match=r"^data: a stream is plain svmlight text"):
+        hogwild.train_stream("a.rows")
     unlike = r"b\.rows was made with other settings than .* \(ngrams, idf\)"
     for attempt in (
         lambda: hogwild.load(["a.rows", "b.rows"]),
