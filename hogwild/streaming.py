@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ import numpy as np
 from hogwild import status
 from hogwild.config import TASKS, Config
 from hogwild.data import svmlight
-from hogwild.data.files import check_index_base
+from hogwild.data.files import FORMATS, check_index_base
+from hogwild.data.opening import is_packed, suffix_of
 from hogwild.data.pieces import Piece
 from hogwild.data.rows import Labels, Rows
 from hogwild.errors import DataError, DivergenceError, OptionError
@@ -103,6 +105,10 @@ def train_stream(
     """
     config = _config(options, model, save_every)
     check_index_base(index_base)
+    if isinstance(data, str | os.PathLike) and (
+        suffix_of(Path(data)) in FORMATS or is_packed(Path(data))
+    ):
+        raise OptionError(f"data: a stream is plain svmlight text; hogwild.train reads {data}")
     check_files({"model": model}, *([data] if isinstance(data, str | os.PathLike) else []))
     with Interrupt() as interrupt, status.doing("learning from the stream") as now:
         pieces: Iterable[Rows] = (

@@ -16,12 +16,12 @@ from hogwild import trace as records
 from hogwild.callbacks import together
 from hogwild.config import TASKS, Config
 from hogwild.coordinator import Result, Run, State, Watcher
-from hogwild.data.cache import cached
-from hogwild.data.files import features_of, load, load_weights
+from hogwild.data.cache import NO_CACHE, cached
+from hogwild.data.files import by_name, features_of, load, load_weights
 from hogwild.data.opening import suffix_of
 from hogwild.data.ratings import Ratings
 from hogwild.data.ratings_files import load_ratings, named_as_ratings
-from hogwild.data.rows import Labels, Rows, check_same_base
+from hogwild.data.rows import Labels, Rows, check_same_base, check_same_features
 from hogwild.data.rows_file import SUFFIX
 from hogwild.data.sets import Files, are_files, files_of, name_of, named
 from hogwild.display import Lines
@@ -205,8 +205,8 @@ def features_for(
     found = features_of(features, settings)
     if found is not None and isinstance(data, Rows):
         raise OptionError("features: the data has columns already; leave out the settings of them")
-    if found is not None and cache:
-        raise OptionError("cache: only for svmlight text; leave it out")
+    if found is not None and cache and found.settings.format != "svmlight":
+        raise OptionError(NO_CACHE)
     return found
 
 
@@ -311,8 +311,14 @@ def _others(given: Any, rows: Rows, purpose: str, sources: Sources) -> Rows | No
     """Rows or their file that go with those to learn from; None where none are given."""
     if given is None:
         return None
+    if are_files(given) and rows.features is None and by_name(files_of(given), None) is not None:
+        raise DataError(
+            f"{name_of(files_of(given))} is text or a table, and {rows.name} is not of such"
+        )
     others = _loaded_rows(given, sources)
     check_same_base(others, rows.index_base, rows.name)
+    if others.features is not None:
+        check_same_features(others, rows.features, rows.name)
     return _not_empty(others, purpose)
 
 
@@ -353,6 +359,9 @@ def _loaded_rows(data: Any, sources: Sources) -> Rows:
             )
         base = sources.index_base
         if sources.keep is not None:
+            how = sources.features
+            if how is not None and how.settings.format != "svmlight":
+                raise OptionError(NO_CACHE)
             data = [sources.keep(file, index_base=base) for file in files_of(data)]
         return load(data, index_base=base, features=sources.features)
     if sources.features is not None and not isinstance(data, Rows | Ratings):

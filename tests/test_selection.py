@@ -394,3 +394,11 @@ def test_a_search_on_the_command_line(tmp_path: Path, start: Any) -> None:
         _, err = running.communicate(timeout=60)
         assert running.returncode == 2
         assert err.startswith(f"hogwild: {wrong[0]}: ")
+
+
+def test_a_path_of_l1_goes_on_from_weights_that_few_rows_led_to():
+    """Where an epoch undoes much, the objective of the start is asked for."""
+    X = sparse.random(60, 400, 0.05, format="csr", random_state=0)
+    y = np.random.default_rng(0).integers(0, 2, 60)
+    found = hogwild.search(hogwild.Rows(X, y), task="logistic", l1=[1e-3, 1e-2, 1e-1])
+    assert len(found.table) == 3

@@ -118,7 +118,8 @@ def _certify(parsed: argparse.Namespace) -> int:
     """Prints how good a linear model is, as is proved."""
     model = given_model(parsed.model)
     refuse(parsed, model, "columns")
-    rows = weighted(load(files_in(parsed), index_base=base_of(model)), parsed.sample_weight)
+    rows = load(files_in(parsed), index_base=base_of(model), features=model.features)
+    rows = weighted(rows, parsed.sample_weight)
     found = certify(model, rows, **{name: getattr(parsed, name) for name in OBJECTIVE})
     if parsed.json:
         known = {"rows": len(rows)} | asdict(found)

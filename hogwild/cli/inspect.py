@@ -144,7 +144,7 @@ def _rows(parsed: argparse.Namespace) -> Found:
         ("Delta", f"{found.delta:.4f}   share of the rows that hold the most frequent column"),
         ("rho", f"{found.rho:.4f}   {overlap}"),
     ]
-    if rows.features is not None:
+    if rows.features is not None and settings:
         shown[2:2] = _features(files, rows, found.columns_used, settings)
     few = [entry for entry in found.frequency if entry[0] < found.columns_used]
     if few:

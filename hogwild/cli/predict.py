@@ -70,7 +70,8 @@ def _of_stream(model: Any, parsed: argparse.Namespace) -> Iterator[str]:
     """Some rows at a time, as they come."""
     if model.features is not None:
         raise OptionError(
-            "data: a stream has svmlight text; write the rows into a file, and name it"
+            f"{parsed.model}: the model reads text or tables, and a stream has svmlight text; "
+            "write the text into a file, and name that"
         )
     unseen = 0
     for rows in rows_of_stream(STANDARD_INPUT, base_of(model), labels=False):

@@ -133,7 +133,7 @@ def run(parsed: argparse.Namespace) -> int:
         result = search(data, folds=parsed.folds, **metric, **common, **options)
     else:
         ratings = {"columns": parsed.columns, "duplicates": parsed.duplicates}
-        more = {"cache": parsed.cache, "labels": labels_of(parsed)}
+        more = {"cache": parsed.cache, "labels": labels_of(parsed, words=True)}
         result = train(data, **more, **ratings, **common, **options, **settings)
     if parsed.model and not (parsed.json or parsed.quiet):
         say(f"saved: {parsed.model}")

@@ -15,13 +15,16 @@ OTHERS = ("test", "validate", "sample_weight", "folds", "metric", "trace", "colu
 HEAD = "      rows       loss     recent   columns    seconds"
 
 
-def labels_of(parsed: argparse.Namespace) -> tuple[Any, ...] | None:
-    """The classes that were given, as text has them: numbers."""
+def labels_of(parsed: argparse.Namespace, words: bool = False) -> tuple[Any, ...] | None:
+    """The classes that were given: numbers; or, where the data may have words, else text."""
     if parsed.labels is None:
         return None
+    given = parsed.labels.split(",")
     try:
-        return tuple(float(text) for text in parsed.labels.split(","))
+        return tuple(float(text) for text in given)
     except ValueError:
+        if words:
+            return tuple(given)
         raise OptionError(
             f"labels: expected numbers with commas between them, not {parsed.labels!r}"
         ) from None
@@ -37,15 +40,13 @@ def train_on_stream(parsed: argparse.Namespace) -> int:
     if parsed.json and parsed.quiet:
         raise OptionError("json: it prints the record, and --quiet nothing; choose one")
     is_table = not (parsed.json or parsed.quiet)
-    if is_table:
-        say(HEAD)
     result = train_stream(
         STANDARD_INPUT,
         labels=labels_of(parsed),
         model=parsed.model,
         save_every=parsed.save_every,
         index_base=parsed.index_base,
-        show=_as_json if parsed.json else _as_line if is_table else _not_at_all,
+        show=_as_json if parsed.json else _Table() if is_table else _not_at_all,
         **config_options(parsed),
     )
     if is_table:
@@ -67,8 +68,18 @@ def _end_of(result: StreamResult) -> str:
     )
 
 
-def _as_line(row: Row) -> None:
-    say(
+class _Table:
+    """Prints a line for each row, and the head above the first one."""
+
+    head = HEAD + "\n"
+
+    def __call__(self, row: Row) -> None:
+        say(self.head + _as_line(row))
+        self.head = ""
+
+
+def _as_line(row: Row) -> str:
+    return (
         f"{row['rows']:>10,} {row['loss']:>10.6f} {row['recent_loss']:>10.6f} "
         f"{row['columns']:>9,} {row['seconds']:>10.3f}"
     )

@@ -14,10 +14,14 @@ from typing import Any
 from hogwild.data.convert import convert
 from hogwild.data.opening import suffix_of
 from hogwild.data.rows_file import SUFFIX, RowsFile
-from hogwild.errors import DataError
+from hogwild.errors import DataError, OptionError
+from hogwild.features.settings import RAW
 from hogwild.kernels.compile import cache_folder
 from hogwild.paths import PathLike
 
+NO_CACHE = (
+    "cache: only for svmlight text; text and tables become a .rows file by hogwild convert, once"
+)
 CONTENT = 1  # raised where the same text becomes other rows
 
 
@@ -44,6 +48,8 @@ def cached(
     source = Path(source)
     if suffix_of(source) == SUFFIX:
         return source
+    if suffix_of(source) in RAW:
+        raise OptionError(NO_CACHE)
     try:
         about = source.stat()
     except OSError as error:

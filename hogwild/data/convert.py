@@ -9,12 +9,24 @@ import numpy.typing as npt
 
 from hogwild import status
 from hogwild.data import rows_file, svmlight
-from hogwild.data.files import FORMATS, OTHERWISE, check_index_base, format_of, load, save
+from hogwild.data.files import (
+    FORMATS,
+    OTHERWISE,
+    by_name,
+    check_index_base,
+    features_of,
+    format_of,
+    load,
+    save,
+)
 from hogwild.data.labels import LabelSets
-from hogwild.data.rows import Rows
+from hogwild.data.opening import explained
+from hogwild.data.ratings_files import named_as_ratings
+from hogwild.data.rows import Rows, check_same_features
 from hogwild.data.rows_file import SETS, Spool, Writer, rows_of_block
-from hogwild.data.sets import Files, files_of
-from hogwild.errors import DataError
+from hogwild.data.sets import Files, files_of, name_of
+from hogwild.errors import DataError, OptionError
+from hogwild.features.encoder import Features
 from hogwild.paths import PathLike, check_files, writing
 
 Array = npt.NDArray[Any]
@@ -26,6 +38,8 @@ def convert(
     *,
     index_base: str | int = "auto",
     about: dict[str, Any] | None = None,
+    features: Features | None = None,
+    **settings: Any,
 ) -> None:
     """Writes the rows of one or several files to another one, in the format of its suffix.
 
@@ -34,6 +48,9 @@ def convert(
         target: the file to write. It is there once all is written, and untouched if anything fails.
         index_base: as for `load`.
         about: what else is to be known of a `.rows` file: text and numbers.
+        features: how rows are made of the text or tables that the sources hold. A `.rows` file
+            keeps that, so models of it read such text or tables. All rows are in memory meanwhile.
+        **settings: the same, by the options of `hogwild.Features`.
 
     Raises:
         DataError: a source cannot be used; the text says where, and what is expected there.
@@ -43,11 +60,22 @@ def convert(
     given = files_of(sources)
     target = Path(target)
     check_files({"target": target}, *given)
+    for source in given:
+        with explained(source):
+            source.stat()
+    how = by_name(given, features_of(features, settings))
+    if how is not None and how.settings.format == "svmlight":
+        how = None
+    if how is None and named_as_ratings(given):
+        raise OptionError(
+            f"label: {name_of(given)} holds ratings or a table, by its name; say which column of a "
+            "table has the label"
+        )
     if format_of(target, FORMATS, OTHERWISE) != FORMATS[rows_file.SUFFIX]:
-        save(load(given, index_base=index_base, labels=False), target)
+        save(load(given, index_base=index_base, labels=how is not None, features=how), target)
         return
     with writing(target) as file, status.doing(f"writing {target.name}"):
-        _Conversion(target, file).write(given, index_base, about)
+        _Conversion(target, file).write(given, index_base, about, how)
 
 
 class _Conversion:
@@ -61,10 +89,15 @@ class _Conversion:
         self._labels: _Labels | None = None
         self._weights: Spool | None = None
         self._names: list[str] | None = None
+        self._features: Features | None = None
 
-    def write(self, sources: Sequence[Path], base: str | int, about: Any) -> None:
+    def write(
+        self, sources: Sequence[Path], base: str | int, about: Any, how: Features | None
+    ) -> None:
         """Writes all sources to the file."""
-        for source in sources:
+        if how is not None:
+            self._add(load(sources, index_base=base, features=how))
+        for source in sources if how is None else ():
             known = 0 if self._base == 0 else base
             if format_of(source, FORMATS, OTHERWISE) == OTHERWISE:  # text, in little memory
                 svmlight.hand_on([source], self._add, index_base=known, labels=False)
@@ -74,7 +107,8 @@ class _Conversion:
         arrays = {} if self._labels is None else self._labels.arrays()
         if self._weights is not None:
             arrays["weights"] = self._weights.array()
-        self._writer.finish(self._columns, arrays, self._base, self._names, about)
+        given = self._base, self._names, about, self._features
+        self._writer.finish(self._columns, arrays, *given)
 
     def _add(self, rows: Rows) -> None:
         if self._writer is None:
@@ -82,8 +116,10 @@ class _Conversion:
                 self._file, rows_of_block(8 + 6 * rows.nonzeros / max(1, len(rows)))
             )
             self._base, self._names = rows.index_base, rows.feature_names
+            self._features = rows.features
             if rows.y is not None:
                 self._labels = _Labels(self._folder)
+        check_same_features(rows, self._features, "the files before it")
         if (self._labels is None) != (rows.y is None):
             raise DataError(
                 f"{rows.name}: {'has' if rows.y is not None else 'does not have'} labels, unlike "

@@ -4,6 +4,7 @@ A format is a function that reads files of one data set, and one that writes int
 add a format, write a module with both, and name its suffix in `FORMATS`.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -14,9 +15,9 @@ import numpy.typing as npt
 
 from hogwild.data import npz, rows_file, svmlight
 from hogwild.data.opening import is_packed, opened, suffix_of, unpacked
-from hogwild.data.rows import Rows, joined
+from hogwild.data.rows import Rows, check_same_features, joined
 from hogwild.data.sets import Files, files_of, name_of
-from hogwild.errors import DataError, OptionError
+from hogwild.errors import DataError, HogwildWarning, OptionError
 from hogwild.features.encoder import Features
 from hogwild.features.settings import NAMES, RAW
 from hogwild.paths import PathLike, writing
@@ -87,15 +88,47 @@ def load(
     check_index_base(index_base)
     features = features_of(features, settings)
     paths = files_of(path)
-    if features is None and any(suffix_of(path) in RAW for path in paths):
-        features = Features()
+    features = by_name(paths, features)
+    options = {"index_base": index_base, "labels": labels, "threads": checked_threads(threads)}
     if features is not None and features.settings.format != "svmlight":
         if index_base != "auto":
             raise OptionError("index_base: it is for svmlight text, whose columns are numbers")
-        return features.read(paths, labels, checked_threads(threads))
-    options = {"index_base": index_base, "labels": labels, "threads": checked_threads(threads)}
+        return _of_features(features, paths, options)
+    return _of_formats(paths, options)
+
+
+def by_name(paths: Sequence[Path], features: Features | None) -> Features | None:
+    """The features that are given; else the usual ones, for files whose names say raw input."""
+    raw = [path for path in paths if suffix_of(path) in RAW]
+    if features is not None or not raw:
+        return features
+    if len(raw) < len(paths):
+        other = next(path for path in paths if path not in raw)
+        raise DataError(f"{raw[0]} is text or a table, and {other} is not; give them by themselves")
+    return Features()
+
+
+def _of_formats(paths: Sequence[Path], options: dict[str, Any]) -> Rows:
+    """The rows of files that have columns."""
     groups = groupby(paths, lambda path: format_of(path, FORMATS, OTHERWISE)[0])
     return joined([read(list(group), **options) for read, group in groups], name_of(paths))
+
+
+def _of_features(features: Features, paths: Sequence[Path], options: dict[str, Any]) -> Rows:
+    """The rows of text or tables; or of files that were made of such in the same way."""
+    made = [path for path in paths if format_of(path, FORMATS, OTHERWISE) != OTHERWISE]
+    if not made:
+        return features.read(paths, options["labels"], options["threads"])
+    if not features.learned:
+        names = features.given or ["features"]
+        raise OptionError(
+            "\n".join(f"{name}: {made[0]} has columns already; leave it out" for name in names)
+        )
+    if len(made) < len(paths):
+        raise DataError(f"{made[0]}: text or tables are beside it; give them by themselves")
+    rows = _of_formats(paths, options)
+    check_same_features(rows, features, "the training data")
+    return rows
 
 
 def check_index_base(index_base: str | int) -> None:
@@ -148,6 +181,13 @@ def save(rows: Rows, path: PathLike, *, index_base: int | None = None) -> None:
         raise OptionError(f"index_base must be 0, 1 or None, not {index_base!r}")
     path = Path(path)
     _, write = format_of(path, FORMATS, OTHERWISE)
+    if rows.features is not None and write is not rows_file.write:
+        warnings.warn(
+            f"{path} does not keep how its rows were made of text or a table, so models of it "
+            f"cannot read such; a {rows_file.SUFFIX} file keeps that",
+            HogwildWarning,
+            stacklevel=2,
+        )
     with writing(path) as raw, unpacked(path, raw, "wb") as file:
         write(rows, file, index_base=index_base)
 

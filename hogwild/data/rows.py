@@ -332,6 +332,7 @@ def joined(parts: Sequence[Rows], name: str) -> Rows:
     first = parts[0]
     for other in parts[1:]:
         check_same_base(other, first.index_base, first.name)
+        check_same_features(other, first.features, first.name)
         if _kind_of_labels(other) != _kind_of_labels(first):
             raise DataError(
                 f"{other.name} has {_kind_of_labels(other)}, and {first.name} has "
@@ -349,7 +350,9 @@ def joined(parts: Sequence[Rows], name: str) -> Rows:
     elif first.y is not None:
         y = np.concatenate([part.y for part in parts])
     base = bases[0] if bases else None
-    return Rows.from_arrays(indptr, indices, values, columns, y, index_base=base, name=name)
+    made = Rows.from_arrays(indptr, indices, values, columns, y, index_base=base, name=name)
+    made.features = first.features
+    return made
 
 
 def _kind_of_labels(rows: Rows) -> str:
@@ -367,6 +370,27 @@ def check_same_base(rows: Rows, base: int | None, other: str) -> None:
         raise DataError(
             f"{rows.name} was read with columns from {rows.index_base} on, and {other} with "
             f"columns from {base} on: load it with index_base={base}"
+        )
+
+
+def check_same_features(rows: Rows, features: Any, other: str) -> None:
+    """Refuses rows that were made of text or a table in another way than those of `other`."""
+    if rows.features is None and features is None:
+        return
+    if rows.features is None:
+        raise DataError(
+            f"{rows.name} does not say how its rows were made, and those of {other} are of text or "
+            "a table; give the text or the table itself"
+        )
+    unlike = rows.features.unlike(features)
+    if unlike and features is None:
+        raise DataError(
+            f"{rows.name} has rows of text or a table, and those of {other} are not of such"
+        )
+    if unlike:
+        raise DataError(
+            f"{rows.name} was made with other settings than {other} ({', '.join(unlike)}): give "
+            "the text or the table itself; in Python, model.load or features.rows make rows of it"
         )
 
 

@@ -4,7 +4,8 @@
     blocks      of as many rows each, the last of fewer; see `kernels/row_blocks.py`
     arrays      where blocks begin, in bytes (`offsets`) and in non-zeros (`firsts`), their
                 checksums and kinds; labels and sample weights, if there are any
-    JSON        `arrays` (type, length, place and checksum of each), index base, names of features
+    JSON        `arrays` (type, length, place and checksum of each), index base, names of features;
+                how rows were made of text or tables, as model files have it
 
 All is little-endian. Blocks, their parts and arrays begin on multiples of 64 bytes; zeros, behind
 the JSON blanks, are between them. To open a file the head and the JSON are looked at, and the
@@ -32,11 +33,14 @@ from hogwild.data.given_arrays import row_pointers
 from hogwild.data.labels import LabelSets
 from hogwild.data.rows import CSR, Rows, checked_weights, label_array
 from hogwild.errors import DataError
+from hogwild.features.encoder import Features
 from hogwild.fingerprints import know
 from hogwild.kernels import row_blocks as kernels
 from hogwild.kernels.row_blocks import Blocks, block_bytes
 from hogwild.kernels.views import view
 from hogwild.machine import usable_cores
+from hogwild.model_file import DamageError
+from hogwild.models.contents import Contents
 from hogwild.threads import in_shares
 
 SUFFIX = ".rows"
@@ -67,7 +71,8 @@ def write(rows: Rows, file: BinaryIO, *, index_base: int | None) -> None:
     mean = 8 + 6 * rows.nonzeros // max(1, len(rows))
     writer = Writer(file, rows_of_block(mean))
     writer.add(rows)
-    writer.finish(rows.columns, arrays_of(rows), index_base, rows.feature_names)
+    names = rows.feature_names
+    writer.finish(rows.columns, arrays_of(rows), index_base, names, features=rows.features)
 
 
 def rows_of_block(mean: float) -> int:
@@ -165,14 +170,19 @@ class Writer:
         index_base: int | None,
         names: list[str] | None = None,
         about: dict[str, Any] | None = None,
+        features: Features | None = None,
     ) -> None:
         """Writes what is behind the blocks, and the head."""
         self._pack(self._left, len(self._left[0]) - 1)
         index = {name: _joined(self._index[name], kind) for name, kind in INDEX.items()}
         for name, end in (("offsets", self._place), ("firsts", self._nonzeros)):
             index[name] = np.append(index[name], np.uint64(end))
-        described = {name: self._write(array) for name, array in (index | arrays).items()}
+        learned = {} if features is None else features.arrays()
+        given = (index | arrays | learned).items()
+        described = {name: self._write(array) for name, array in given}
         head = {"arrays": described, "index_base": index_base, "feature_names": names}
+        if features is not None:
+            head["features"] = features.about()
         text = json.dumps(head | {"about": about or {}}).encode()
         text += b" " * (-len(text) % LINE)
         self._file.write(text)
@@ -239,6 +249,7 @@ class Spool:
     def __init__(self, folder: Path, kind: Any) -> None:
         self._kind = np.dtype(kind)
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+        weakref.finalize(self, self._file.close)
         self.size = 0
 
     def add(self, array: Array) -> None:
@@ -341,6 +352,18 @@ class RowsFile:
             raise self.damaged(f"its {name} do not have their checksum")
         found = data.view(kind) if size else np.empty(int(about["length"]), kind)
         return found.astype(kind.newbyteorder("="), copy=False)
+
+    @cached_property
+    def features(self) -> Features | None:
+        """How the rows were made of text or a table; None where they were not."""
+        if "features" not in self.about:
+            return None
+        names = [name for name in self.about["arrays"] if name.startswith("features_")]
+        arrays = {name: np.asarray(self.array(name)) for name in names}
+        try:
+            return Features.from_file(Contents(self.about, arrays))
+        except DamageError as problem:
+            raise self.damaged(str(problem)) from None
 
     @cached_property
     def index(self) -> Blocks:
@@ -450,6 +473,7 @@ class StoredRows(Rows):
         base = file.about["index_base"]
         self.index_base = base if isinstance(index_base, str) else index_base
         self.feature_names = file.about["feature_names"]
+        self.features = file.features
 
     def __getattr__(self, name: str) -> Any:
         """What is not there yet."""

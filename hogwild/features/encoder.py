@@ -82,10 +82,15 @@ class Features:
         self.scales: Doubles = np.empty(0)
 
     def __repr__(self) -> str:
-        plain = Settings()
-        given = self.settings.as_dict()
-        shown = [f"{k}={v!r}" for k, v in given.items() if v != plain.as_dict()[k]]
+        settings = self.settings.as_dict()
+        shown = [f"{name}={settings[name]!r}" for name in self.given]
         return f"<Features {', '.join(shown)}>"
+
+    @property
+    def given(self) -> list[str]:
+        """The names of the settings that are not the usual ones."""
+        plain = Settings().as_dict()
+        return [name for name, value in self.settings.as_dict().items() if value != plain[name]]
 
     @property
     def columns(self) -> int:
@@ -171,18 +176,6 @@ class Features:
         found = copy(self)
         found.labels = labels
         return found
-
-    def check_same(self, rows: Rows) -> None:
-        """Refuses rows whose features are others."""
-        if rows.features is None:
-            return
-        ours, theirs = self.settings, rows.features.settings
-        other = [name for name in MEANING if getattr(ours, name) != getattr(theirs, name)]
-        if other:
-            raise DataError(
-                f"{rows.name} was made with other settings than the training data "
-                f"({', '.join(other)}): make it with model.load, or model.features.rows"
-            )
 
     def names_of(self, columns: npt.NDArray[Any]) -> tuple[list[str], list[int]]:
         """The names of features in these columns, and their signs there."""
@@ -285,6 +278,22 @@ class Features:
             weigh_rows(*rows, (self.means, self.scales), idf, self.norm)
 
         in_shares(weigh, len(made.indptr) - 1, threads)
+
+    def unlike(self, other: "Features | None") -> list[str]:
+        """What lets the same input become other rows than by `other`; empty: nothing does."""
+        if self is other:
+            return []
+        if other is None:
+            return ["features"]
+        ours, theirs = self.settings, other.settings
+        found = [name for name in MEANING if getattr(ours, name) != getattr(theirs, name)]
+        found += ["columns"] if dict(self.table) != dict(other.table) else []
+        about = ("norm", self.norm, other.norm), ("means", self.means, other.means)
+        spread = ("standard deviations", self.scales, other.scales), ("idf", self.idf, other.idf)
+        for name, one, another in (*about, *spread):
+            if name not in found and not np.array_equal(one, another):  # type: ignore[arg-type]
+                found.append(name)
+        return found
 
     # Model files
 

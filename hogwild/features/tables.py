@@ -23,6 +23,7 @@ from hogwild.kernels.hashing import CATEGORY, LABEL, NUMBER, WORDS
 
 SEPARATORS = ",;\t|"  # of a .csv, the first of these that its first line has
 SAMPLE = 1_000  # rows that are looked at to guess what columns are
+LONG = 40  # characters of a name that a message shows
 WORDY = 4  # words that a field of text has on average, at the least
 KINDS = {"numeric": NUMBER, "categorical": CATEGORY, "text": WORDS}
 MISSING = ("", "na", "nan", "null", "none", "n/a", "?")
@@ -101,9 +102,8 @@ def _parser(
                     where, "a quote is not closed at the end of its field; two quotes stand for one"
                 )
             if wrong == kernels.BAD_COUNT:
-                raise ProblemError(
-                    at, f"the row has {where:,} fields, and there are {columns:,} columns"
-                )
+                fields = "1 field" if where == 1 else f"{where:,} fields"
+                raise ProblemError(at, f"the row has {fields}, and there are {columns:,} columns")
         return parts
 
     return parse
@@ -224,7 +224,8 @@ def _found(column: str, names: Sequence[str]) -> str | None:
 
 def _listed(names: Sequence[str], most: int = 20) -> str:
     more = f", and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    short = (name if len(name) <= LONG else f"{name[:LONG]}..." for name in names[:most])
+    return ", ".join(short) + more
 
 
 def notes_of(settings: Settings, columns: Columns, rows: int) -> tuple[str, ...]:

@@ -552,8 +552,11 @@ class LinearProblem(RowProblem):
         """The objective of what training goes on from; few need it, so it is found when asked."""
         if not self._start:
             return self._at_zero
-        arrays: Arrays = {"stored": zeros_on_a_line(self.size), "chosen": np.zeros(1, np.int64)}
-        arrays["stored"][:] = self._start["stored"]
+        start = self._start["weights" if "weights" in self._start else "stored"]
+        weights = zeros_on_a_line(len(start))
+        weights[:] = start
+        arrays: Arrays = dict.fromkeys(("stored", "weights", "best"), weights)  # whatever is taken
+        arrays |= dict.fromkeys(("chosen", "taken"), np.zeros(1, np.int64))
         parts = [self.evaluate(arrays, "train", part) for part in range(self.parts("train"))]
         return self.measured(arrays, {"train": np.sum(parts, axis=0)})["objective"]
 

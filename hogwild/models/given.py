@@ -15,6 +15,7 @@ import numpy.typing as npt
 from hogwild.data.npz import Arrays
 from hogwild.data.rows import Labels
 from hogwild.errors import DataError, HogwildError
+from hogwild.features.encoder import Features
 from hogwild.learn.registry import load_model
 from hogwild.learn.targets import Classes, Target
 from hogwild.model_file import MAGIC, ModelFileError
@@ -52,6 +53,7 @@ class Given:
         labels: the negative and the positive one.
         options: loss, l2, l1, epsilon, quantile and class_weight, as far as they are known.
         index_base: the number that text gives to the first column.
+        features: how rows are made of text or tables.
     """
 
     weights: npt.NDArray[np.float64]
@@ -60,6 +62,7 @@ class Given:
     labels: Labels | None = None
     options: dict[str, Any] = field(default_factory=dict)
     index_base: int | None = None
+    features: Features | None = None
     kind = LinearModel.kind
 
 
@@ -72,12 +75,14 @@ class GivenHeads:
         target: the kind of targets, with their labels.
         class_weights: the weight of each label, if they have any.
         index_base: the number that text gives to the first column.
+        features: how rows are made of text or tables.
     """
 
     heads: tuple[Given, ...]
     target: Target
     class_weights: Sequence[float] | None = None
     index_base: int | None = None
+    features: Features | None = None
     kind = LinearModel.kind
 
 
@@ -114,7 +119,8 @@ def _of_ours(model: Any) -> Given | GivenHeads:
             Given(w.astype(np.float64), float(b) if has_intercept else None, 0.0, AGAINST, options)
             for w, b in pairs
         )
-        return GivenHeads(tuple(heads), model.target, model.class_weights, base)
+        about = model.class_weights, base, model.features
+        return GivenHeads(tuple(heads), model.target, *about)
     if model.kind != LinearModel.kind:
         raise HogwildError(
             "a model whose members vote cannot be certified: give one that is a single model"
@@ -127,6 +133,7 @@ def _of_ours(model: Any) -> Given | GivenHeads:
         labels=model.labels or None,
         options=options,
         index_base=model.index_base,
+        features=model.features,
     )
 
 

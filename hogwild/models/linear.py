@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hogwild import model_file
 from hogwild.data.files import load
 from hogwild.data.mapped_rows import in_reach
-from hogwild.data.rows import MOST_COLUMNS, Labels, Rows, check_same_base
+from hogwild.data.rows import MOST_COLUMNS, Labels, Rows, check_same_base, check_same_features
 from hogwild.data.sets import Files
 from hogwild.errors import DataError, HogwildError, HogwildWarning, OptionError
 from hogwild.features.encoder import Features
@@ -350,14 +350,9 @@ class LinearModel:
                 )
             return rows
         rows = in_reach(X)
-        if self.features is not None:
-            self.features.check_same(rows)
-        elif rows.features is not None:
-            raise DataError(
-                f"{rows.name} is raw input, whose features are hashed, and the model was not "
-                "trained on such"
-            )
         check_same_base(rows, self.index_base, "the training data")
+        if rows.features is not None:
+            check_same_features(rows, self.features, "the training data")
         if rows.columns > columns:
             unseen = int(np.count_nonzero(rows.indices >= columns))
             warnings.warn(
