@@ -386,6 +386,8 @@ class _Line(NamedTuple):
             raise self.error(token, "is not finite", f"{role} that is a number")
         if not NUMBER.fullmatch(text):
             hint = " (and a blank before a comment)" if b"#" in text else ""
+            if role == "a label":
+                hint += "; to read raw text or a table, name its format, such as text or csv"
             raise self.error(token, "is not a number", f"{role} such as 1, -0.5 or 2e-3{hint}")
         number = float(text)
         if not abs(number) < limit:
