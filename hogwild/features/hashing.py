@@ -130,9 +130,11 @@ class Hasher:
         self._keys = keys
         return (
             *(np.empty(keys, np.uint64) for _ in range(2)),
-            np.empty(int(self.plan.digits * kernels.SIZE), np.uint32),
+            np.empty(int(max(self.plan.digits * kernels.SIZE, kernels.BUCKETS)), np.uint32),
             *(np.empty(pairs, kind) for kind in ["u4", "f4", "u4", "u8", "u8", "u4"]),
             np.empty(len(self.named), np.uint32),
+            np.empty(keys, np.uint64),
+            np.empty(int(kernels.MOST_WORDS), np.uint32),
             np.empty(int(kernels.MOST_WORDS), np.uint64),
         )
 

@@ -16,18 +16,21 @@ import numpy.typing as npt
 from numba.types import UniTuple, boolean, float32, float64, uint8, uint16, uint32, uint64, void
 
 from hogwild.kernels.compile import always_inline, inline, kernel, seldom
-from hogwild.kernels.delimited import ONES, TOPS
 from hogwild.kernels.ids import first_bytes
 from hogwild.kernels.primitives import U, bits_of, readonly, trailing_zeros, writable
 from hogwild.kernels.text import (
+    DIGITS,
     FLOAT32_LIMIT,
+    RUN,
     SPACE,
     TEXT,
     address_of,
     byte_at,
+    digit_count,
+    digits_value,
     number,
     put_byte,
-    put_word,
+    put_run,
     quad_at,
     word_at,
 )
@@ -62,9 +65,10 @@ FIRST, SECOND = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)
 AGAIN = np.uint32(0x9E3779B9)  # between several hashes of a feature
 LOW = np.uint64(0xFFFFFFFF)
 MOST_WORDS = U(8)  # that an n-gram may have, a power of two
-FEW = U(40)  # numbers that are sorted by insertion
+FEW, MANY = U(12), U(64)  # keys that are sorted by insertion, and by bucket before that
+BUCKET = U(6)  # bits of a bucket
 DIGIT = U(7)  # bits of a column that others are sorted by at a time
-SIZE = ONE << DIGIT
+SIZE, BUCKETS = ONE << DIGIT, ONE << BUCKET
 MOST_OF_NAME = U(256)  # bytes of a name's parts that are kept
 NOBODY = U(2**64 - 1)  # no group
 COLON = ord(":")
@@ -117,19 +121,38 @@ def _taken(h, word):
     return np.uint32(np.uint32(h * np.uint32(5)) + np.uint32(0xE6546B64))
 
 
-@inline
-def murmur(begin, end, seed):
-    """MurmurHash3 of the bytes from one address up to another."""
-    h = np.uint32(seed)
-    at = begin
+@always_inline
+def taken_up_to(h, at, end):
+    """The state of MurmurHash3 behind all whole groups of four bytes, and where they end.
+
+    Words have few of them, and nobody can guess how many: the first three have no branch.
+    """
+    for _ in range(3):
+        whole = U(at + U(4) <= end)
+        h = np.uint32(h ^ ((h ^ _taken(h, quad_at(at))) & np.uint32(NONE - whole)))
+        at += whole << U(2)
     while at + U(4) <= end:
         h = _taken(h, quad_at(at))
         at += U(4)
-    rest = end - at
-    if rest > NONE:
-        below = np.uint32((np.uint32(1) << np.uint32(rest << U(3))) - np.uint32(1))
-        h = np.uint32(h ^ _mixed(np.uint32(quad_at(at) & below)))
-    return finished(np.uint32(h ^ np.uint32(end - begin)))
+    return h, at
+
+
+@always_inline
+def hash_of(h, at, end, size):
+    """MurmurHash3 of so many bytes, of which less than four are left."""
+    below = np.uint32((np.uint32(1) << np.uint32((end - at) << U(3))) - np.uint32(1))
+    h = np.uint32(h ^ _mixed(np.uint32(quad_at(at) & below)))
+    return finished(np.uint32(h ^ np.uint32(size)))
+
+
+@inline
+def murmur(begin, end, seed):
+    """MurmurHash3 of the bytes from one address up to another."""
+    h, at = np.uint32(seed), begin
+    while at + U(4) <= end:
+        h = _taken(h, quad_at(at))
+        at += U(4)
+    return hash_of(h, at, end, end - begin)
 
 
 @always_inline
@@ -155,7 +178,8 @@ class Scratch(NamedTuple):
     `words` are those of the row, as they are hashed. A key is column << 32 | the bits of a float32;
     `spare` and `counts` help to sort keys. Of features that interact there are hash, value, group,
     and where the name begins and ends; `sorted` are their places by group, which end at `bounds`.
-    `starts` is where the last few words begin.
+    `starts` is where words begin, and last where another one would. Of the last few words,
+    `partial` is the state of the hash of what begins with them, up to the address `hashed`.
     """
 
     words: Bytes
@@ -170,6 +194,8 @@ class Scratch(NamedTuple):
     sorted: Codes
     bounds: Codes
     starts: Ends
+    partial: Codes
+    hashed: Ends
 
 
 class Names(NamedTuple):
@@ -301,15 +327,37 @@ def column_of(key):
 
 
 @always_inline
-def sort_few(keys, begin, end):
-    """Sorts by insertion; equal columns keep their order."""
-    for i in range(begin + ONE, end):
-        key = keys[i]
-        k = i
-        while k > begin and column_of(keys[k - ONE]) > column_of(key):
-            keys[k] = keys[k - ONE]
-            k -= ONE
-        keys[k] = key
+def insert_key(keys, begin, end, key):
+    """Inserts a key in sorted keys[begin:end]; equal columns keep their order."""
+    k = end
+    while k > begin and column_of(keys[k - ONE]) > column_of(key):
+        keys[k] = keys[k - ONE]
+        k -= ONE
+    keys[k] = key
+
+
+@always_inline
+def spread_keys(keys, spare, counts, begin, end, plan):
+    """Copies keys[begin:end] to `spare` in the order of the upper bits of their columns.
+
+    Hashed columns are spread evenly, so that a bucket has about one key.
+    """
+    bits = trailing_zeros(np.uint64(plan.mask) + np.uint64(1))
+    shift = np.uint64(bits - min(bits, BUCKET))
+    last = BUCKETS - ONE  # also of what the columns of numbers push beyond
+    for k in range(NONE, BUCKETS):
+        counts[k] = np.uint32(0)
+    for i in range(begin, end):
+        counts[min(U(column_of(keys[i]) >> shift), last)] += np.uint32(1)
+    place = np.uint32(0)
+    for k in range(NONE, BUCKETS):
+        count = counts[k]
+        counts[k] = place
+        place += count
+    for i in range(begin, end):
+        bucket = min(U(column_of(keys[i]) >> shift), last)
+        spare[U(counts[bucket])] = keys[i]
+        counts[bucket] += np.uint32(1)
 
 
 @always_inline
@@ -344,12 +392,9 @@ def move_keys(keys, begin, size, counts, digit, out, out_begin):
 
 
 @inline
-def sort_keys(keys, spare, counts, begin, end, digits):
-    """Sorts keys[begin:end] by column: few by insertion, others digit by digit."""
+def sort_digits(keys, spare, counts, begin, end, digits):
+    """Sorts keys[begin:end] digit by digit."""
     size = end - begin
-    if size <= FEW:
-        sort_few(keys, begin, end)
-        return
     place_digits(keys, begin, end, counts, digits)
     for digit in range(NONE, digits):
         if digit & ONE == NONE:
@@ -359,6 +404,21 @@ def sort_keys(keys, spare, counts, begin, end, digits):
     if digits & ONE == ONE:
         for i in range(NONE, size):
             keys[begin + i] = spare[i]
+
+
+@inline
+def sort_keys(keys, spare, counts, begin, end, plan):
+    """Sorts keys[begin:end] by column: few by insertion, more from buckets, many by digits."""
+    size = end - begin
+    if size <= FEW:
+        for i in range(begin + ONE, end):
+            insert_key(keys, begin, i, keys[i])
+    elif size <= MANY:
+        spread_keys(keys, spare, counts, begin, end, plan)
+        for i in range(NONE, size):
+            insert_key(keys, begin, begin + i, spare[i])
+    else:
+        sort_digits(keys, spare, counts, begin, end, U(plan.digits))
 
 
 @always_inline
@@ -567,25 +627,6 @@ def is_stop_word(h, stops):
 
 
 @always_inline
-def put_run(at, out, folding):
-    """Writes up to eight letters, digits and underscores of ASCII; how many there are.
-
-    More bytes are written, and what comes next goes over them. `folding` is the top bit of each
-    byte if capital letters become small ones, else 0.
-    """
-    word = word_at(at)
-    low = word & ~TOPS
-    small = low | (U(0x20) * ONES)
-    letters = (small + U(0x80 - 97) * ONES) & ~(small + U(0x80 - 123) * ONES)
-    digits = (low + U(0x80 - 48) * ONES) & ~(low + U(0x80 - 58) * ONES)
-    others = (low ^ (U(95) * ONES)) + U(0x7F) * ONES
-    known = (letters | digits | ~others) & ~word & TOPS
-    capitals = letters & ~(low << U(2)) & folding & known
-    put_word(out, word | (capitals >> U(2)))
-    return trailing_zeros(known ^ TOPS) >> U(3)
-
-
-@always_inline
 def put_wide(at, byte, out, tables, state):
     """Writes the character that begins at an address, as it is in words.
 
@@ -609,43 +650,53 @@ def put_wide(at, byte, out, tables, state):
 
 
 @always_inline
-def add_word(word, out, words, count, group, plan, scratch, names, groups, state):
-    """Adds a word, the n-grams that it ends and its characters; the keys, and where it ends."""
+def hash_run(word, size, end, seed, scratch):
+    """The hash of words up to an address, of which the first is given; after that of one less."""
+    k = word & (MOST_WORDS - ONE)
+    begin = U(scratch.starts[word])
+    h, at = np.uint32(seed), begin
+    if size > ONE:
+        h, at = scratch.partial[k], U(scratch.hashed[k])
+    h, at = taken_up_to(h, at, end)
+    scratch.partial[k] = h
+    scratch.hashed[k] = at
+    return hash_of(h, at, end, end - begin), begin
+
+
+@always_inline
+def add_word(word, count, group, plan, scratch, names, groups, state):
+    """Adds a word, the n-grams that it ends and its characters; how many keys there are then."""
     seed = groups.seeds[group]
-    scratch.starts[words & (MOST_WORDS - ONE)] = np.uint64(word)
-    put_byte(out, SPACE)
-    for size in range(ONE, min(U(plan.ngrams), words + ONE) + ONE):
-        begin = U(scratch.starts[(words + ONE - size) & (MOST_WORDS - ONE)])
-        h = murmur(begin, out, seed)
-        span = group, begin, out
+    end = U(scratch.starts[word + ONE]) - ONE
+    for size in range(ONE, min(U(plan.ngrams), word + ONE) + ONE):
+        h, begin = hash_run(word + ONE - size, size, end, seed, scratch)
+        span = group, begin, end
         count = add_feature(count, h, np.float32(1), span, plan, scratch, names, groups, state)
-    out += ONE
     if plan.most > NONE:
-        put_byte(out, np.uint8(0))  # what an earlier row left may go on a character
         seed = murmur_of_hash(CHARACTERS, seed)
+        begin = U(scratch.starts[word]) - ONE
         count = add_characters(
-            word - ONE, out, seed, count, group, plan, scratch, names, groups, state
+            begin, end + ONE, seed, count, group, plan, scratch, names, groups, state
         )
-    return count, out
+    return count
 
 
 @inline
-def add_words(at, end, out, count, group, plan, tables, scratch, names, groups, state):
-    """Adds the words of a text, their n-grams and runs of characters.
+def find_words(at, end, out, tables, scratch, state):
+    """Writes the words of a text to an address, with blanks before, between and behind them.
 
-    Writes the words to an address, with blanks before, between and behind them. Returns how many
-    keys there are then, and where the words end.
+    Returns how many there are, and where they end.
     """
     put_byte(out, SPACE)
     out += ONE
     word = out
     words = NONE
-    folding = TOPS if tables.characters[U(65)] != np.uint16(65) else U(0)
+    folding = SPACE if tables.characters[U(65)] != np.uint16(65) else 0
     while True:
-        run = min(put_run(at, out, folding), end - at)
+        run = min(put_run(at, out, np.uint8(folding)), end - at)
         at += run
         out += run
-        if run == U(8):
+        if run == RUN:
             continue
         width = ONE
         if at < end and byte_at(at) >= np.uint8(0x80):
@@ -659,14 +710,32 @@ def add_words(at, end, out, count, group, plan, tables, scratch, names, groups, 
             if stops.size > 0 and is_stop_word(murmur(word, out, np.uint32(0)), stops):
                 out = word
             else:
-                count, out = add_word(
-                    word, out, words, count, group, plan, scratch, names, groups, state
-                )
+                if words + ONE >= U(scratch.starts.size):
+                    state[PROBLEM] = np.uint64(ROW_FULL)
+                    break
+                scratch.starts[words] = np.uint64(word)
                 words += ONE
+                put_byte(out, SPACE)
+                out += ONE
                 word = out
         if at >= end:
             break
         at += width
+    scratch.starts[words] = np.uint64(out)
+    put_byte(out, np.uint8(0))  # what an earlier row left may go on a character
+    return words, out
+
+
+@inline
+def add_words(at, end, out, count, group, plan, tables, scratch, names, groups, state):
+    """Adds the words of a text, their n-grams and runs of characters.
+
+    All words are found before one is hashed: a processor waits if it reads bytes that it wrote in
+    two steps just before. Returns how many keys there are then, and where the words end.
+    """
+    words, out = find_words(at, end, out, tables, scratch, state)
+    for word in range(NONE, words):
+        count = add_word(word, count, group, plan, scratch, names, groups, state)
     return count, out
 
 
@@ -747,6 +816,14 @@ def add_number(at, end, given, slot, count, plan, scratch, state):
         return count
     value, behind = np.float64(given), end
     if end != NONE:
+        digits = word_at(at) ^ DIGITS
+        size = end - at
+        if size <= U(8) and digit_count(digits) >= size:
+            # A short whole number, or nothing. No branch, since nobody can guess which
+            empty = U(size == NONE)
+            slot += empty * U(plan.numbers)
+            keys[count] = key_of(slot, np.float32(digits_value(digits, size) + empty))
+            return count + ONE
         if is_missing(at, end):
             keys[count] = key_of(U(plan.numbers) + slot, np.float32(1))
             return count + ONE
@@ -785,7 +862,7 @@ def weight_at(at, end, state):
 
 @always_inline
 def sort_row(begin, end, plan, scratch):
-    sort_keys(scratch.keys, scratch.spare, scratch.counts, begin, end, U(plan.digits))
+    sort_keys(scratch.keys, scratch.spare, scratch.counts, begin, end, plan)
 
 
 @kernel(

@@ -22,6 +22,7 @@ from hogwild.kernels.compile import always_inline, inline, kernel, seldom
 from hogwild.kernels.primitives import U, readonly, trailing_zeros, writable
 
 PADDING = 16
+RUN = U(16)  # bytes that are copied at a time; not more than PADDING
 TAB, NEWLINE, RETURN, SPACE, COMMENT, PLUS, MINUS, POINT, COLON, COMMA = b"\t\n\r #+-.:,"
 ZERO = ord("0")
 SMALL_E = ord("e")
@@ -71,6 +72,9 @@ def address_of(typing_context, array):
     return uint64(array), emit
 
 
+WORD = ir.IntType(64)
+
+
 def _pointer(builder: Any, address: Any, bits: int) -> Any:
     return builder.inttoptr(address, ir.IntType(bits).as_pointer())
 
@@ -104,7 +108,6 @@ def _storing(kind: Any, bits: int) -> Any:
 
 
 put_byte = _storing(uint8, 8)  # writes a byte to an address
-put_word = _storing(uint64, 64)  # writes eight bytes from an address on, the lowest one first
 
 
 @intrinsic
@@ -119,6 +122,41 @@ def wide_product(typing_context, a, b):
         return context.make_tuple(builder, signature.return_type, halves)
 
     return UniTuple(uint64, 2)(uint64, uint64), emit
+
+
+def _is_one_of(builder: Any, bytes_: Any, first: str, count: int) -> Any:
+    """Which bytes are one of so many characters from the first on."""
+    kind = bytes_.type
+    place = builder.sub(bytes_, kind([ord(first)] * kind.count))
+    return builder.icmp_unsigned("<", place, kind([count] * kind.count))
+
+
+@intrinsic
+def put_run(typing_context, at, out, folding):
+    """Copies up to RUN letters, digits and underscores of ASCII; how many there are.
+
+    More bytes are written, and what comes next goes over them. `folding` is a blank's byte if
+    capital letters become small ones, else 0.
+    """
+
+    def emit(context, builder, signature, arguments):
+        source, target, fold = arguments
+        count = int(RUN)
+        kind = ir.VectorType(ir.IntType(8), count)
+        blank, none = kind([ord(" ")] * count), kind([0] * count)
+        text = builder.load(builder.inttoptr(source, kind.as_pointer()), align=1)
+        letters = _is_one_of(builder, builder.or_(text, blank), "a", 26)
+        known = builder.or_(letters, _is_one_of(builder, text, "0", 10))
+        known = builder.or_(known, _is_one_of(builder, text, "_", 1))
+        added = none
+        for k in range(count):
+            added = builder.insert_element(added, fold, ir.IntType(32)(k))
+        small = builder.or_(text, builder.select(letters, added, none))
+        builder.store(small, builder.inttoptr(target, kind.as_pointer()), align=1)
+        others = builder.zext(builder.bitcast(builder.not_(known), ir.IntType(count)), WORD)
+        return builder.cttz(builder.or_(others, WORD(1 << count)), ir.IntType(1)(1))
+
+    return uint64(uint64, uint64, uint8), emit
 
 
 @always_inline
