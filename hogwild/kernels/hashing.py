@@ -9,10 +9,13 @@ what it is (`LABEL`, `NUMBER` ...) and the seed of its features. Every text has 
 behind it.
 """
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir
+from numba.core import cgutils
+from numba.extending import intrinsic
 from numba.types import UniTuple, boolean, float32, float64, uint8, uint16, uint32, uint64, void
 
 from hogwild.kernels.compile import always_inline, inline, kernel, seldom
@@ -65,6 +68,7 @@ FIRST, SECOND = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)
 AGAIN = np.uint32(0x9E3779B9)  # between several hashes of a feature
 LOW = np.uint64(0xFFFFFFFF)
 MOST_WORDS = U(8)  # that an n-gram may have, a power of two
+LANES = U(16)  # words that are hashed at a time
 FEW, MANY = U(12), U(64)  # keys that are sorted by insertion, and by bucket before that
 BUCKET = U(6)  # bits of a bucket
 DIGIT = U(7)  # bits of a column that others are sorted by at a time
@@ -121,30 +125,6 @@ def _taken(h, word):
     return np.uint32(np.uint32(h * np.uint32(5)) + np.uint32(0xE6546B64))
 
 
-@always_inline
-def taken_up_to(h, at, end):
-    """The state of MurmurHash3 behind all whole groups of four bytes, and where they end.
-
-    Words have few of them, and nobody can guess how many: the first three have no branch.
-    """
-    for _ in range(3):
-        whole = U(at + U(4) <= end)
-        h = np.uint32(h ^ ((h ^ _taken(h, quad_at(at))) & np.uint32(NONE - whole)))
-        at += whole << U(2)
-    while at + U(4) <= end:
-        h = _taken(h, quad_at(at))
-        at += U(4)
-    return h, at
-
-
-@always_inline
-def hash_of(h, at, end, size):
-    """MurmurHash3 of so many bytes, of which less than four are left."""
-    below = np.uint32((np.uint32(1) << np.uint32((end - at) << U(3))) - np.uint32(1))
-    h = np.uint32(h ^ _mixed(np.uint32(quad_at(at) & below)))
-    return finished(np.uint32(h ^ np.uint32(size)))
-
-
 @inline
 def murmur(begin, end, seed):
     """MurmurHash3 of the bytes from one address up to another."""
@@ -152,7 +132,84 @@ def murmur(begin, end, seed):
     while at + U(4) <= end:
         h = _taken(h, quad_at(at))
         at += U(4)
-    return hash_of(h, at, end, end - begin)
+    below = np.uint32((np.uint32(1) << np.uint32((end - at) << U(3))) - np.uint32(1))
+    h = np.uint32(h ^ _mixed(np.uint32(quad_at(at) & below)))
+    return finished(np.uint32(h ^ np.uint32(end - begin)))
+
+
+def _rotated(builder: Any, numbers: Any, bits: int) -> Any:
+    kind = numbers.type
+    left = builder.shl(numbers, kind([bits] * kind.count))
+    return builder.or_(left, builder.lshr(numbers, kind([32 - bits] * kind.count)))
+
+
+def _finished(builder: Any, h: Any) -> Any:
+    kind = h.type
+    for shift, factor in (16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1):
+        h = builder.xor(h, builder.lshr(h, kind([shift] * kind.count)))
+        h = builder.mul(h, kind([factor] * kind.count))
+    return h
+
+
+@intrinsic
+def hash_runs(typing_context, begins, ends, seed, hashes):
+    """MurmurHash3 of LANES runs of words at a time, which gives the same as `murmur`.
+
+    A run ends one before the address in `ends`, where a blank is. Bytes behind a run are read, as
+    many as the longest one has.
+    """
+
+    def emit(context, builder, signature, arguments):
+        begins, ends, seed, hashes = arguments
+        lanes = int(LANES)
+        word, quad = ir.IntType(64), ir.IntType(32)
+        wide, kind = ir.VectorType(word, lanes), ir.VectorType(quad, lanes)
+
+        def all_of(number: int) -> Any:
+            return kind([number] * lanes)
+
+        def mixed(quads: Any) -> Any:
+            quads = builder.mul(quads, all_of(int(FIRST)))
+            return builder.mul(_rotated(builder, quads, 15), all_of(int(SECOND)))
+
+        def spread(number: Any) -> Any:
+            one = builder.insert_element(kind(ir.Undefined), number, quad(0))
+            return builder.shuffle_vector(one, kind(ir.Undefined), all_of(0))
+
+        first = builder.inttoptr(begins, word.as_pointer())
+        begin = builder.load(builder.inttoptr(begins, wide.as_pointer()), align=8)
+        end = builder.load(builder.inttoptr(ends, wide.as_pointer()), align=8)
+        size = builder.sub(builder.trunc(builder.sub(end, begin), kind), all_of(1))
+        whole = builder.ashr(size, all_of(2))  # groups of four bytes; -1 of a run that is not there
+        most = ir.FunctionType(quad, [kind])
+        name = f"llvm.vector.reduce.smax.v{lanes}i32"
+        function = cgutils.get_or_insert_function(builder.module, most, name)
+        rounds = builder.add(builder.call(function, [whole]), quad(1))
+        h = cgutils.alloca_once_value(builder, spread(seed))
+        rest = cgutils.alloca_once_value(builder, all_of(0))
+        with cgutils.for_range(builder, rounds) as loop:
+            ahead = builder.shl(builder.zext(loop.index, word), word(2))
+            quads = kind(ir.Undefined)
+            for k in range(lanes):
+                at = builder.add(builder.load(builder.gep(first, [word(k)])), ahead)
+                found = builder.load(builder.inttoptr(at, quad.as_pointer()), align=1)
+                quads = builder.insert_element(quads, found, quad(k))
+            number = spread(loop.index)
+            before = builder.load(h)
+            after = _rotated(builder, builder.xor(before, mixed(quads)), 13)
+            after = builder.add(builder.mul(after, all_of(5)), all_of(0xE6546B64))
+            goes_on = builder.icmp_signed(">", whole, number)
+            builder.store(builder.select(goes_on, after, before), h)
+            ends_here = builder.icmp_signed("==", whole, number)
+            builder.store(builder.select(ends_here, quads, builder.load(rest)), rest)
+        bits = builder.shl(builder.and_(size, all_of(3)), all_of(3))
+        below = builder.sub(builder.shl(all_of(1), bits), all_of(1))
+        last = builder.xor(builder.load(h), mixed(builder.and_(builder.load(rest), below)))
+        last = _finished(builder, builder.xor(last, size))
+        builder.store(last, builder.inttoptr(hashes, kind.as_pointer()), align=4)
+        return context.get_dummy_value()
+
+    return void(uint64, uint64, uint32, uint64), emit
 
 
 @always_inline
@@ -178,8 +235,8 @@ class Scratch(NamedTuple):
     `words` are those of the row, as they are hashed. A key is column << 32 | the bits of a float32;
     `spare` and `counts` help to sort keys. Of features that interact there are hash, value, group,
     and where the name begins and ends; `sorted` are their places by group, which end at `bounds`.
-    `starts` is where words begin, and last where another one would. Of the last few words,
-    `partial` is the state of the hash of what begins with them, up to the address `hashed`.
+    `starts` is where words begin, from place MOST_WORDS on, and then where another one would;
+    `runs` are hashes of LANES words, and then of the n-grams that end with them.
     """
 
     words: Bytes
@@ -194,8 +251,7 @@ class Scratch(NamedTuple):
     sorted: Codes
     bounds: Codes
     starts: Ends
-    partial: Codes
-    hashed: Ends
+    runs: Codes
 
 
 class Names(NamedTuple):
@@ -650,31 +706,17 @@ def put_wide(at, byte, out, tables, state):
 
 
 @always_inline
-def hash_run(word, size, end, seed, scratch):
-    """The hash of words up to an address, of which the first is given; after that of one less."""
-    k = word & (MOST_WORDS - ONE)
-    begin = U(scratch.starts[word])
-    h, at = np.uint32(seed), begin
-    if size > ONE:
-        h, at = scratch.partial[k], U(scratch.hashed[k])
-    h, at = taken_up_to(h, at, end)
-    scratch.partial[k] = h
-    scratch.hashed[k] = at
-    return hash_of(h, at, end, end - begin), begin
-
-
-@always_inline
 def add_word(word, count, group, plan, scratch, names, groups, state):
     """Adds a word, the n-grams that it ends and its characters; how many keys there are then."""
-    seed = groups.seeds[group]
-    end = U(scratch.starts[word + ONE]) - ONE
-    for size in range(ONE, min(U(plan.ngrams), word + ONE) + ONE):
-        h, begin = hash_run(word + ONE - size, size, end, seed, scratch)
-        span = group, begin, end
+    starts = scratch.starts
+    end = U(starts[MOST_WORDS + word + ONE]) - ONE
+    for less in range(NONE, min(U(plan.ngrams), word + ONE)):
+        h = scratch.runs[less * LANES + word % LANES]
+        span = group, U(starts[MOST_WORDS + word - less]), end
         count = add_feature(count, h, np.float32(1), span, plan, scratch, names, groups, state)
     if plan.most > NONE:
-        seed = murmur_of_hash(CHARACTERS, seed)
-        begin = U(scratch.starts[word]) - ONE
+        seed = murmur_of_hash(CHARACTERS, groups.seeds[group])
+        begin = U(starts[MOST_WORDS + word]) - ONE
         count = add_characters(
             begin, end + ONE, seed, count, group, plan, scratch, names, groups, state
         )
@@ -710,10 +752,10 @@ def find_words(at, end, out, tables, scratch, state):
             if stops.size > 0 and is_stop_word(murmur(word, out, np.uint32(0)), stops):
                 out = word
             else:
-                if words + ONE >= U(scratch.starts.size):
+                if words >= U(scratch.keys.size):
                     state[PROBLEM] = np.uint64(ROW_FULL)
                     break
-                scratch.starts[words] = np.uint64(word)
+                scratch.starts[MOST_WORDS + words] = np.uint64(word)
                 words += ONE
                 put_byte(out, SPACE)
                 out += ONE
@@ -721,7 +763,11 @@ def find_words(at, end, out, tables, scratch, state):
         if at >= end:
             break
         at += width
-    scratch.starts[words] = np.uint64(out)
+    # Words that are not there, before and behind, since LANES of them are hashed at a time
+    for k in range(NONE, MOST_WORDS):
+        scratch.starts[k] = np.uint64(out)
+    for k in range(MOST_WORDS + words, MOST_WORDS + words + LANES + ONE):
+        scratch.starts[k] = np.uint64(out)
     put_byte(out, np.uint8(0))  # what an earlier row left may go on a character
     return words, out
 
@@ -734,7 +780,13 @@ def add_words(at, end, out, count, group, plan, tables, scratch, names, groups, 
     two steps just before. Returns how many keys there are then, and where the words end.
     """
     words, out = find_words(at, end, out, tables, scratch, state)
+    starts, runs = address_of(scratch.starts), address_of(scratch.runs)
     for word in range(NONE, words):
+        if word % LANES == NONE:
+            ends = starts + U(8) * (MOST_WORDS + word + ONE)
+            for less in range(NONE, U(plan.ngrams)):
+                begins, hashes = ends - U(8) * (less + ONE), runs + U(4) * LANES * less
+                hash_runs(begins, ends, groups.seeds[group], hashes)
         count = add_word(word, count, group, plan, scratch, names, groups, state)
     return count, out
 
