@@ -14,6 +14,7 @@ from hogwild.errors import DataError
 from hogwild.kernels.text import PADDING
 
 BLOCK = 1 << 19  # bytes; what is made of them stays in a core's cache
+TAIL = 1 << 14  # bytes in which the last line end is looked for at first
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -33,8 +34,11 @@ class Block:
 
 def last_line(text: Bytes, begin: int, end: int) -> int:
     """Where the last whole line of text[:end] ends, of which text[:begin] has none; else 0."""
-    place = text.data[begin:end].tobytes().rfind(b"\n")
-    return 0 if place < 0 else begin + place + 1
+    for first in (max(begin, end - TAIL), begin):  # most lines are short
+        place = text.data[first:end].tobytes().rfind(b"\n")
+        if place >= 0:
+            return first + place + 1
+    return 0
 
 
 class Dealer:

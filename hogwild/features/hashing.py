@@ -396,10 +396,13 @@ def in_blocks(
     problems: dict[int, tuple[int, int, str]] = {}
 
     def work() -> None:
-        parse, block = make(), Block()
+        parse, block, ends = make(), Block(), np.empty(0, np.bool_)
         while dealer.fill(block):
             text = block.text[: block.size]
-            lines[block.number] = int(np.count_nonzero(text == ord("\n")))
+            if len(ends) < block.size:
+                ends = np.empty(len(block.text), np.bool_)
+            line_ends = np.equal(text, ord("\n"), out=ends[: block.size])
+            lines[block.number] = int(np.count_nonzero(line_ends))
             try:
                 share = block.size / dealer.size if dealer.size else 0.0
                 found.add(before_it + block.number, parse(block), share)
