@@ -22,6 +22,7 @@ from hogwild.kernels.compile import always_inline, inline, kernel, seldom
 from hogwild.kernels.ids import first_bytes
 from hogwild.kernels.primitives import U, bits_of, readonly, trailing_zeros, writable
 from hogwild.kernels.text import (
+    AHEAD,
     DIGITS,
     FLOAT32_LIMIT,
     RUN,
@@ -36,6 +37,7 @@ from hogwild.kernels.text import (
     put_run,
     quad_at,
     word_at,
+    word_bytes,
 )
 from hogwild.kernels.views import (
     Doubles,
@@ -555,17 +557,22 @@ def put_row(keys, end, place, counting, plan, logs, found):
 
 
 @always_inline
+def key_of_hash(h, value, plan):
+    negative = h >> np.uint32(31)
+    size = np.uint32((h ^ np.uint32(NONE - U(negative))) + negative)
+    column = U(plan.reserved) + (U(size) & U(plan.mask))
+    bits = bits_of(np.float32(value)) ^ np.uint32(negative << np.uint32(31))
+    return (np.uint64(column) << np.uint64(32)) | np.uint64(bits)
+
+
+@always_inline
 def put_feature(keys, count, h, value, plan):
     """Adds a feature to a row's keys, by each of its hashes; how many keys there are then."""
     again = np.uint32(h)
     for number_of in range(NONE, U(plan.hashes)):
         if number_of > NONE:
             again = finished(np.uint32(again + AGAIN))
-        negative = again >> np.uint32(31)
-        size = np.uint32((again ^ np.uint32(NONE - U(negative))) + negative)
-        column = U(plan.reserved) + (U(size) & U(plan.mask))
-        bits = bits_of(np.float32(value)) ^ np.uint32(negative << np.uint32(31))
-        keys[count] = (np.uint64(column) << np.uint64(32)) | np.uint64(bits)
+        keys[count] = key_of_hash(again, value, plan)
         count += ONE
     return count
 
@@ -723,9 +730,40 @@ def add_word(word, count, group, plan, scratch, names, groups, state):
     return count
 
 
+@always_inline
+def add_runs(first, words, count, plan, scratch, state):
+    """Adds LANES words from the first on, and the n-grams that they end; nothing else of them."""
+    keys, runs = scratch.keys, scratch.runs
+    if count + U(plan.ngrams) * LANES > U(keys.size):
+        state[PROBLEM] = np.uint64(ROW_FULL)
+        return count
+    there = min(LANES, words - first)
+    for less in range(NONE, U(plan.ngrams)):
+        begin = less - min(less, first)  # before it there are too few words
+        for lane in range(NONE, LANES):
+            h = runs[less * LANES + lane]
+            keys[count + lane] = key_of_hash(h, np.float32(1), plan)
+        if begin > NONE:
+            for lane in range(begin, there):
+                keys[count + lane - begin] = keys[count + lane]
+        count += there - min(begin, there)
+    return count
+
+
+@always_inline
+def fill_starts(starts, words, out):
+    """Words that are not there, before and behind: LANES of them are hashed at a time."""
+    for k in range(NONE, MOST_WORDS):
+        starts[k] = np.uint64(out)
+    for k in range(MOST_WORDS + words, MOST_WORDS + words + LANES + ONE):
+        starts[k] = np.uint64(out)
+
+
 @inline
 def find_words(at, end, out, tables, scratch, state):
     """Writes the words of a text to an address, with blanks before, between and behind them.
+
+    AHEAD bytes are looked at a time: where a word begins is known soon after the one before.
 
     Returns how many there are, and where they end.
     """
@@ -734,11 +772,19 @@ def find_words(at, end, out, tables, scratch, state):
     word = out
     words = NONE
     folding = SPACE if tables.characters[U(65)] != np.uint16(65) else 0
+    seen = at
+    others = ~word_bytes(at)  # than letters, digits and underscores, from `seen` on
     while True:
-        run = min(put_run(at, out, np.uint8(folding)), end - at)
+        if at - seen >= AHEAD:
+            seen = at
+            others = ~word_bytes(at)
+        left = min(seen + AHEAD, end) - at
+        run = min(trailing_zeros(others >> (at - seen)), left)
+        for k in range(NONE, run, RUN):
+            put_run(at + k, out + k, np.uint8(folding))
         at += run
         out += run
-        if run == RUN:
+        if at - seen == AHEAD and at < end:
             continue
         width = ONE
         if at < end and byte_at(at) >= np.uint8(0x80):
@@ -763,11 +809,7 @@ def find_words(at, end, out, tables, scratch, state):
         if at >= end:
             break
         at += width
-    # Words that are not there, before and behind, since LANES of them are hashed at a time
-    for k in range(NONE, MOST_WORDS):
-        scratch.starts[k] = np.uint64(out)
-    for k in range(MOST_WORDS + words, MOST_WORDS + words + LANES + ONE):
-        scratch.starts[k] = np.uint64(out)
+    fill_starts(scratch.starts, words, out)
     put_byte(out, np.uint8(0))  # what an earlier row left may go on a character
     return words, out
 
@@ -781,13 +823,18 @@ def add_words(at, end, out, count, group, plan, tables, scratch, names, groups, 
     """
     words, out = find_words(at, end, out, tables, scratch, state)
     starts, runs = address_of(scratch.starts), address_of(scratch.runs)
-    for word in range(NONE, words):
-        if word % LANES == NONE:
-            ends = starts + U(8) * (MOST_WORDS + word + ONE)
-            for less in range(NONE, U(plan.ngrams)):
-                begins, hashes = ends - U(8) * (less + ONE), runs + U(4) * LANES * less
-                hash_runs(begins, ends, groups.seeds[group], hashes)
-        count = add_word(word, count, group, plan, scratch, names, groups, state)
+    alone = plan.hashes == 1 and plan.naming == 0 and plan.most == 0
+    alone = alone and groups.interact[group] == np.uint8(0)
+    for first in range(NONE, words, LANES):
+        ends = starts + U(8) * (MOST_WORDS + first + ONE)
+        for less in range(NONE, U(plan.ngrams)):
+            begins, hashes = ends - U(8) * (less + ONE), runs + U(4) * LANES * less
+            hash_runs(begins, ends, groups.seeds[group], hashes)
+        if alone:
+            count = add_runs(first, words, count, plan, scratch, state)
+        else:
+            for word in range(first, min(first + LANES, words)):
+                count = add_word(word, count, group, plan, scratch, names, groups, state)
     return count, out
 
 

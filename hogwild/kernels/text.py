@@ -22,7 +22,7 @@ from hogwild.kernels.compile import always_inline, inline, kernel, seldom
 from hogwild.kernels.primitives import U, readonly, trailing_zeros, writable
 
 PADDING = 16
-RUN = U(16)  # bytes that are copied at a time; not more than PADDING
+RUN, AHEAD = U(16), U(64)  # bytes that are copied at a time, and that are looked at
 TAB, NEWLINE, RETURN, SPACE, COMMENT, PLUS, MINUS, POINT, COLON, COMMA = b"\t\n\r #+-.:,"
 ZERO = ord("0")
 SMALL_E = ord("e")
@@ -131,32 +131,46 @@ def _is_one_of(builder: Any, bytes_: Any, first: str, count: int) -> Any:
     return builder.icmp_unsigned("<", place, kind([count] * kind.count))
 
 
+def _bytes_from(builder: Any, address: Any, count: Any) -> Any:
+    kind = ir.VectorType(ir.IntType(8), int(count))
+    return builder.load(builder.inttoptr(address, kind.as_pointer()), align=1)
+
+
+def _are_letters(builder: Any, text: Any) -> Any:
+    small = builder.or_(text, text.type([ord(" ")] * text.type.count))
+    return _is_one_of(builder, small, "a", 26)
+
+
+@intrinsic
+def word_bytes(typing_context, at):
+    """Which of the AHEAD bytes from an address on are ASCII's letters, digits and underscores."""
+
+    def emit(context, builder, signature, arguments):
+        text = _bytes_from(builder, arguments[0], AHEAD)
+        known = builder.or_(_are_letters(builder, text), _is_one_of(builder, text, "0", 10))
+        known = builder.or_(known, _is_one_of(builder, text, "_", 1))
+        return builder.bitcast(known, WORD)
+
+    return uint64(uint64), emit
+
+
 @intrinsic
 def put_run(typing_context, at, out, folding):
-    """Copies up to RUN letters, digits and underscores of ASCII; how many there are.
-
-    More bytes are written, and what comes next goes over them. `folding` is a blank's byte if
-    capital letters become small ones, else 0.
-    """
+    """Copies RUN bytes. Capital letters become small ones if `folding` is a blank's byte, not 0."""
 
     def emit(context, builder, signature, arguments):
         source, target, fold = arguments
-        count = int(RUN)
-        kind = ir.VectorType(ir.IntType(8), count)
-        blank, none = kind([ord(" ")] * count), kind([0] * count)
-        text = builder.load(builder.inttoptr(source, kind.as_pointer()), align=1)
-        letters = _is_one_of(builder, builder.or_(text, blank), "a", 26)
-        known = builder.or_(letters, _is_one_of(builder, text, "0", 10))
-        known = builder.or_(known, _is_one_of(builder, text, "_", 1))
-        added = none
-        for k in range(count):
+        text = _bytes_from(builder, source, RUN)
+        added = text.type(ir.Undefined)
+        for k in range(int(RUN)):
             added = builder.insert_element(added, fold, ir.IntType(32)(k))
-        small = builder.or_(text, builder.select(letters, added, none))
-        builder.store(small, builder.inttoptr(target, kind.as_pointer()), align=1)
-        others = builder.zext(builder.bitcast(builder.not_(known), ir.IntType(count)), WORD)
-        return builder.cttz(builder.or_(others, WORD(1 << count)), ir.IntType(1)(1))
+        none = text.type([0] * int(RUN))
+        added = builder.select(_are_letters(builder, text), added, none)
+        small = builder.or_(text, added)
+        builder.store(small, builder.inttoptr(target, text.type.as_pointer()), align=1)
+        return context.get_dummy_value()
 
-    return uint64(uint64, uint64, uint8), emit
+    return void(uint64, uint64, uint8), emit
 
 
 @always_inline
