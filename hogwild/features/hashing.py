@@ -29,8 +29,8 @@ from hogwild.kernels.text import PADDING
 from hogwild.kernels.views import view
 from hogwild.threads import side_by_side
 
-FIELDS = 1 << 14  # that are found before they are hashed
-ENTRIES = 1 << 16  # of rows that are hashed before they are put aside
+FIELDS = 1 << 17  # that are found before they are hashed: all of most blocks
+ENTRIES = 1 << 18  # of rows that are hashed before they are put aside
 KEYS = 1 << 12  # of a row
 NAMES, NAME_BYTES = 1 << 14, 1 << 20
 FIELD_KINDS = "u8", "u8", "u4", "f4", "u8"
