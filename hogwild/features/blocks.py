@@ -11,9 +11,11 @@ import numpy.typing as npt
 
 from hogwild.data.pieces import start_of_text
 from hogwild.errors import DataError
-from hogwild.kernels.text import PADDING
+from hogwild.kernels.text import AHEAD, PADDING
 
 BLOCK = 1 << 19  # bytes; what is made of them stays in a core's cache
+BEHIND = PADDING + int(AHEAD)  # bytes behind the text, which kernels may look at
+TAIL = 1 << 14  # bytes in which the last line end is looked for at first
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -22,7 +24,7 @@ class Block:
     """A thread's own buffer, with whole lines in it from `begin` up to `size`."""
 
     def __init__(self) -> None:
-        self.text: Bytes = np.empty(BLOCK + PADDING, np.uint8)
+        self.text: Bytes = np.empty(BLOCK + BEHIND, np.uint8)
         self.number = -1
         self.begin = self.size = 0
 
@@ -33,8 +35,11 @@ class Block:
 
 def last_line(text: Bytes, begin: int, end: int) -> int:
     """Where the last whole line of text[:end] ends, of which text[:begin] has none; else 0."""
-    place = text.data[begin:end].tobytes().rfind(b"\n")
-    return 0 if place < 0 else begin + place + 1
+    for first in (max(begin, end - TAIL), begin):  # most lines are short
+        place = text.data[first:end].tobytes().rfind(b"\n")
+        if place >= 0:
+            return first + place + 1
+    return 0
 
 
 class Dealer:
@@ -105,12 +110,12 @@ class Dealer:
 
     def _fill(self, block: Block) -> bool:
         used = len(self._kept)
-        while len(block.text) < used + BLOCK // 2 + PADDING:
+        while len(block.text) < used + BLOCK // 2 + BEHIND:
             block.grow()
         block.text[:used] = self._kept
         size, looked_at = 0, used
         while not size:
-            if used == len(block.text) - PADDING:
+            if used == len(block.text) - BEHIND:
                 block.grow()
             used = self._read(block.text, used)
             if self._ended:
@@ -122,7 +127,7 @@ class Dealer:
                 size = self.cut(block.text, looked_at, used)
                 looked_at = used
         self._kept = block.text[size:used].copy()
-        block.text[size : size + PADDING] = 0
+        block.text[size : size + BEHIND] = 0
         block.number, block.begin, block.size = self._number, 0, size
         if self._number == 0:
             block.begin = start_of_text(bytearray(block.text[:16]), f"{self.name}: is not text")
@@ -131,7 +136,7 @@ class Dealer:
 
     def _read(self, text: Bytes, used: int) -> int:
         """Reads until the text is full; where it ends."""
-        room = len(text) - PADDING
+        room = len(text) - BEHIND
         while used < room and not self._ended:
             got = self._file.readinto(text.data[used:room])
             self._ended = not got

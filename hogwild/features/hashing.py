@@ -29,8 +29,8 @@ from hogwild.kernels.text import PADDING
 from hogwild.kernels.views import view
 from hogwild.threads import side_by_side
 
-FIELDS = 1 << 14  # that are found before they are hashed
-ENTRIES = 1 << 16  # of rows that are hashed before they are put aside
+FIELDS = 1 << 17  # that are found before they are hashed: all of most blocks
+ENTRIES = 1 << 18  # of rows that are hashed before they are put aside
 KEYS = 1 << 12  # of a row
 NAMES, NAME_BYTES = 1 << 14, 1 << 20
 FIELD_KINDS = "u8", "u8", "u4", "f4", "u8"
@@ -130,10 +130,11 @@ class Hasher:
         self._keys = keys
         return (
             *(np.empty(keys, np.uint64) for _ in range(2)),
-            np.empty(int(self.plan.digits * kernels.SIZE), np.uint32),
+            np.empty(int(max(self.plan.digits * kernels.SIZE, kernels.BUCKETS)), np.uint32),
             *(np.empty(pairs, kind) for kind in ["u4", "f4", "u4", "u8", "u8", "u4"]),
             np.empty(len(self.named), np.uint32),
-            np.empty(int(kernels.MOST_WORDS), np.uint64),
+            np.empty(int(keys + kernels.MOST_WORDS + kernels.LANES + 1), np.uint64),
+            np.empty(int(kernels.MOST_WORDS * kernels.LANES), np.uint32),
         )
 
     def _room_for_names(self, names: int, size: int) -> Names:
@@ -150,8 +151,8 @@ class Hasher:
 
     def hash(self, block: Block, rows: int) -> list[Part]:
         """The rows whose fields were found in a block, in one or several parts."""
-        if len(self._words) < 2 * len(block.text):
-            self._words = np.empty(2 * len(block.text), np.uint8)
+        if len(self._words) < 3 * len(block.text):
+            self._words = np.empty(3 * len(block.text), np.uint8)  # `hash_runs` reads behind words
         state = np.zeros(STATE, np.uint64)
         fields = int(self.fields.row_ends[rows - 1]) if rows else 0
         parts = []
@@ -336,13 +337,14 @@ def labels_of(parts: list[Part], name: str) -> Any:
         raise DataError(f"{name}: row {row} has no label, and others have one")
     y: Any = numbers
     if np.any(np.isnan(numbers)):
-        texts = _label_texts(parts)
+        known, codes = _distinct(_label_texts(parts), name)
         try:
-            y = np.array([float(text) for text in texts.tolist()])
-            if not np.all(np.isfinite(y)):
+            of_known = np.array([float(text) for text in known])
+            if not np.all(np.isfinite(of_known)):
                 raise ValueError
         except ValueError:
-            y = _distinct(texts, name)
+            of_known = np.array(known)
+        y = of_known[codes]
     if not several:
         return y
     names, codes = np.unique(y, return_inverse=True)
@@ -358,13 +360,12 @@ def _label_texts(parts: list[Part]) -> Texts:
     return Texts(np.frombuffer(blob, np.uint8), np.concatenate([[np.uint64(0)], ends[:-1]]), ends)
 
 
-def _distinct(texts: Texts, name: str) -> npt.NDArray[Any]:
-    """An array of text; each different one is decoded once."""
+def _distinct(texts: Texts, name: str) -> tuple[list[str], npt.NDArray[Any]]:
+    """The different texts, and which of them each is."""
     try:
-        known, codes = coded(texts)
+        return coded(texts)
     except UnicodeDecodeError:
         raise DataError(f"{name}: a label is not UTF-8; convert the file to it") from None
-    return np.array(known)[codes]
 
 
 def _names_of(parts: list[Part]) -> tuple[npt.NDArray[np.uint32], list[bytes]]:
@@ -395,10 +396,13 @@ def in_blocks(
     problems: dict[int, tuple[int, int, str]] = {}
 
     def work() -> None:
-        parse, block = make(), Block()
+        parse, block, ends = make(), Block(), np.empty(0, np.bool_)
         while dealer.fill(block):
             text = block.text[: block.size]
-            lines[block.number] = int(np.count_nonzero(text == ord("\n")))
+            if len(ends) < block.size:
+                ends = np.empty(len(block.text), np.bool_)
+            line_ends = np.equal(text, ord("\n"), out=ends[: block.size])
+            lines[block.number] = int(np.count_nonzero(line_ends))
             try:
                 share = block.size / dealer.size if dealer.size else 0.0
                 found.add(before_it + block.number, parse(block), share)

@@ -9,27 +9,35 @@ what it is (`LABEL`, `NUMBER` ...) and the seed of its features. Every text has 
 behind it.
 """
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir
+from numba.core import cgutils
+from numba.extending import intrinsic
 from numba.types import UniTuple, boolean, float32, float64, uint8, uint16, uint32, uint64, void
 
 from hogwild.kernels.compile import always_inline, inline, kernel, seldom
-from hogwild.kernels.delimited import ONES, TOPS
 from hogwild.kernels.ids import first_bytes
 from hogwild.kernels.primitives import U, bits_of, readonly, trailing_zeros, writable
 from hogwild.kernels.text import (
+    AHEAD,
+    DIGITS,
     FLOAT32_LIMIT,
+    RUN,
     SPACE,
     TEXT,
     address_of,
     byte_at,
+    digit_count,
+    digits_value,
     number,
     put_byte,
-    put_word,
+    put_run,
     quad_at,
     word_at,
+    word_bytes,
 )
 from hogwild.kernels.views import (
     Doubles,
@@ -62,9 +70,11 @@ FIRST, SECOND = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)
 AGAIN = np.uint32(0x9E3779B9)  # between several hashes of a feature
 LOW = np.uint64(0xFFFFFFFF)
 MOST_WORDS = U(8)  # that an n-gram may have, a power of two
-FEW = U(40)  # numbers that are sorted by insertion
+LANES = U(16)  # words that are hashed at a time
+FEW, MANY = U(12), U(64)  # keys that are sorted by insertion, and by bucket before that
+BUCKET = U(6)  # bits of a bucket
 DIGIT = U(7)  # bits of a column that others are sorted by at a time
-SIZE = ONE << DIGIT
+SIZE, BUCKETS = ONE << DIGIT, ONE << BUCKET
 MOST_OF_NAME = U(256)  # bytes of a name's parts that are kept
 NOBODY = U(2**64 - 1)  # no group
 COLON = ord(":")
@@ -120,16 +130,88 @@ def _taken(h, word):
 @inline
 def murmur(begin, end, seed):
     """MurmurHash3 of the bytes from one address up to another."""
-    h = np.uint32(seed)
-    at = begin
+    h, at = np.uint32(seed), begin
     while at + U(4) <= end:
         h = _taken(h, quad_at(at))
         at += U(4)
-    rest = end - at
-    if rest > NONE:
-        below = np.uint32((np.uint32(1) << np.uint32(rest << U(3))) - np.uint32(1))
-        h = np.uint32(h ^ _mixed(np.uint32(quad_at(at) & below)))
+    below = np.uint32((np.uint32(1) << np.uint32((end - at) << U(3))) - np.uint32(1))
+    h = np.uint32(h ^ _mixed(np.uint32(quad_at(at) & below)))
     return finished(np.uint32(h ^ np.uint32(end - begin)))
+
+
+def _rotated(builder: Any, numbers: Any, bits: int) -> Any:
+    kind = numbers.type
+    left = builder.shl(numbers, kind([bits] * kind.count))
+    return builder.or_(left, builder.lshr(numbers, kind([32 - bits] * kind.count)))
+
+
+def _finished(builder: Any, h: Any) -> Any:
+    kind = h.type
+    for shift, factor in (16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1):
+        h = builder.xor(h, builder.lshr(h, kind([shift] * kind.count)))
+        h = builder.mul(h, kind([factor] * kind.count))
+    return h
+
+
+@intrinsic
+def hash_runs(typing_context, begins, ends, seed, hashes):
+    """MurmurHash3 of LANES runs of words at a time, which gives the same as `murmur`.
+
+    A run ends one before the address in `ends`, where a blank is. Bytes behind a run are read, as
+    many as the longest one has.
+    """
+
+    def emit(context, builder, signature, arguments):
+        begins, ends, seed, hashes = arguments
+        lanes = int(LANES)
+        word, quad = ir.IntType(64), ir.IntType(32)
+        wide, kind = ir.VectorType(word, lanes), ir.VectorType(quad, lanes)
+
+        def all_of(number: int) -> Any:
+            return kind([number] * lanes)
+
+        def mixed(quads: Any) -> Any:
+            quads = builder.mul(quads, all_of(int(FIRST)))
+            return builder.mul(_rotated(builder, quads, 15), all_of(int(SECOND)))
+
+        def spread(number: Any) -> Any:
+            one = builder.insert_element(kind(ir.Undefined), number, quad(0))
+            return builder.shuffle_vector(one, kind(ir.Undefined), all_of(0))
+
+        first = builder.inttoptr(begins, word.as_pointer())
+        begin = builder.load(builder.inttoptr(begins, wide.as_pointer()), align=8)
+        end = builder.load(builder.inttoptr(ends, wide.as_pointer()), align=8)
+        size = builder.sub(builder.trunc(builder.sub(end, begin), kind), all_of(1))
+        whole = builder.ashr(size, all_of(2))  # groups of four bytes; -1 of a run that is not there
+        most = ir.FunctionType(quad, [kind])
+        name = f"llvm.vector.reduce.smax.v{lanes}i32"
+        function = cgutils.get_or_insert_function(builder.module, most, name)
+        rounds = builder.add(builder.call(function, [whole]), quad(1))
+        h = cgutils.alloca_once_value(builder, spread(seed))
+        rest = cgutils.alloca_once_value(builder, all_of(0))
+        with cgutils.for_range(builder, rounds) as loop:
+            ahead = builder.shl(builder.zext(loop.index, word), word(2))
+            quads = kind(ir.Undefined)
+            for k in range(lanes):
+                at = builder.add(builder.load(builder.gep(first, [word(k)])), ahead)
+                found = builder.load(builder.inttoptr(at, quad.as_pointer()), align=1)
+                quads = builder.insert_element(quads, found, quad(k))
+            number = spread(loop.index)
+            before = builder.load(h)
+            after = _rotated(builder, builder.xor(before, mixed(quads)), 13)
+            after = builder.add(builder.mul(after, all_of(5)), all_of(0xE6546B64))
+            goes_on = builder.icmp_signed(">", whole, number)
+            builder.store(builder.select(goes_on, after, before), h)
+            ends_here = builder.icmp_signed("==", whole, number)
+            builder.store(builder.select(ends_here, quads, builder.load(rest)), rest)
+        bits = builder.shl(builder.and_(size, all_of(3)), all_of(3))
+        below = builder.sub(builder.shl(all_of(1), bits), all_of(1))
+        last = builder.xor(builder.load(h), mixed(builder.and_(builder.load(rest), below)))
+        last = _finished(builder, builder.xor(last, size))
+        builder.store(last, builder.inttoptr(hashes, kind.as_pointer()), align=4)
+        return context.get_dummy_value()
+
+    return void(uint64, uint64, uint32, uint64), emit
 
 
 @always_inline
@@ -155,7 +237,8 @@ class Scratch(NamedTuple):
     `words` are those of the row, as they are hashed. A key is column << 32 | the bits of a float32;
     `spare` and `counts` help to sort keys. Of features that interact there are hash, value, group,
     and where the name begins and ends; `sorted` are their places by group, which end at `bounds`.
-    `starts` is where the last few words begin.
+    `starts` is where words begin, from place MOST_WORDS on, and then where another one would;
+    `runs` are hashes of LANES words, and then of the n-grams that end with them.
     """
 
     words: Bytes
@@ -170,6 +253,7 @@ class Scratch(NamedTuple):
     sorted: Codes
     bounds: Codes
     starts: Ends
+    runs: Codes
 
 
 class Names(NamedTuple):
@@ -301,15 +385,37 @@ def column_of(key):
 
 
 @always_inline
-def sort_few(keys, begin, end):
-    """Sorts by insertion; equal columns keep their order."""
-    for i in range(begin + ONE, end):
-        key = keys[i]
-        k = i
-        while k > begin and column_of(keys[k - ONE]) > column_of(key):
-            keys[k] = keys[k - ONE]
-            k -= ONE
-        keys[k] = key
+def insert_key(keys, begin, end, key):
+    """Inserts a key in sorted keys[begin:end]; equal columns keep their order."""
+    k = end
+    while k > begin and column_of(keys[k - ONE]) > column_of(key):
+        keys[k] = keys[k - ONE]
+        k -= ONE
+    keys[k] = key
+
+
+@always_inline
+def spread_keys(keys, spare, counts, begin, end, plan):
+    """Copies keys[begin:end] to `spare` in the order of the upper bits of their columns.
+
+    Hashed columns are spread evenly, so that a bucket has about one key.
+    """
+    bits = trailing_zeros(np.uint64(plan.mask) + np.uint64(1))
+    shift = np.uint64(bits - min(bits, BUCKET))
+    last = BUCKETS - ONE  # also of what the columns of numbers push beyond
+    for k in range(NONE, BUCKETS):
+        counts[k] = np.uint32(0)
+    for i in range(begin, end):
+        counts[min(U(column_of(keys[i]) >> shift), last)] += np.uint32(1)
+    place = np.uint32(0)
+    for k in range(NONE, BUCKETS):
+        count = counts[k]
+        counts[k] = place
+        place += count
+    for i in range(begin, end):
+        bucket = min(U(column_of(keys[i]) >> shift), last)
+        spare[U(counts[bucket])] = keys[i]
+        counts[bucket] += np.uint32(1)
 
 
 @always_inline
@@ -344,12 +450,9 @@ def move_keys(keys, begin, size, counts, digit, out, out_begin):
 
 
 @inline
-def sort_keys(keys, spare, counts, begin, end, digits):
-    """Sorts keys[begin:end] by column: few by insertion, others digit by digit."""
+def sort_digits(keys, spare, counts, begin, end, digits):
+    """Sorts keys[begin:end] digit by digit."""
     size = end - begin
-    if size <= FEW:
-        sort_few(keys, begin, end)
-        return
     place_digits(keys, begin, end, counts, digits)
     for digit in range(NONE, digits):
         if digit & ONE == NONE:
@@ -359,6 +462,21 @@ def sort_keys(keys, spare, counts, begin, end, digits):
     if digits & ONE == ONE:
         for i in range(NONE, size):
             keys[begin + i] = spare[i]
+
+
+@inline
+def sort_keys(keys, spare, counts, begin, end, plan):
+    """Sorts keys[begin:end] by column: few by insertion, more from buckets, many by digits."""
+    size = end - begin
+    if size <= FEW:
+        for i in range(begin + ONE, end):
+            insert_key(keys, begin, i, keys[i])
+    elif size <= MANY:
+        spread_keys(keys, spare, counts, begin, end, plan)
+        for i in range(NONE, size):
+            insert_key(keys, begin, begin + i, spare[i])
+    else:
+        sort_digits(keys, spare, counts, begin, end, U(plan.digits))
 
 
 @always_inline
@@ -439,17 +557,22 @@ def put_row(keys, end, place, counting, plan, logs, found):
 
 
 @always_inline
+def key_of_hash(h, value, plan):
+    negative = h >> np.uint32(31)
+    size = np.uint32((h ^ np.uint32(NONE - U(negative))) + negative)
+    column = U(plan.reserved) + (U(size) & U(plan.mask))
+    bits = bits_of(np.float32(value)) ^ np.uint32(negative << np.uint32(31))
+    return (np.uint64(column) << np.uint64(32)) | np.uint64(bits)
+
+
+@always_inline
 def put_feature(keys, count, h, value, plan):
     """Adds a feature to a row's keys, by each of its hashes; how many keys there are then."""
     again = np.uint32(h)
     for number_of in range(NONE, U(plan.hashes)):
         if number_of > NONE:
             again = finished(np.uint32(again + AGAIN))
-        negative = again >> np.uint32(31)
-        size = np.uint32((again ^ np.uint32(NONE - U(negative))) + negative)
-        column = U(plan.reserved) + (U(size) & U(plan.mask))
-        bits = bits_of(np.float32(value)) ^ np.uint32(negative << np.uint32(31))
-        keys[count] = (np.uint64(column) << np.uint64(32)) | np.uint64(bits)
+        keys[count] = key_of_hash(again, value, plan)
         count += ONE
     return count
 
@@ -567,25 +690,6 @@ def is_stop_word(h, stops):
 
 
 @always_inline
-def put_run(at, out, folding):
-    """Writes up to eight letters, digits and underscores of ASCII; how many there are.
-
-    More bytes are written, and what comes next goes over them. `folding` is the top bit of each
-    byte if capital letters become small ones, else 0.
-    """
-    word = word_at(at)
-    low = word & ~TOPS
-    small = low | (U(0x20) * ONES)
-    letters = (small + U(0x80 - 97) * ONES) & ~(small + U(0x80 - 123) * ONES)
-    digits = (low + U(0x80 - 48) * ONES) & ~(low + U(0x80 - 58) * ONES)
-    others = (low ^ (U(95) * ONES)) + U(0x7F) * ONES
-    known = (letters | digits | ~others) & ~word & TOPS
-    capitals = letters & ~(low << U(2)) & folding & known
-    put_word(out, word | (capitals >> U(2)))
-    return trailing_zeros(known ^ TOPS) >> U(3)
-
-
-@always_inline
 def put_wide(at, byte, out, tables, state):
     """Writes the character that begins at an address, as it is in words.
 
@@ -609,43 +713,78 @@ def put_wide(at, byte, out, tables, state):
 
 
 @always_inline
-def add_word(word, out, words, count, group, plan, scratch, names, groups, state):
-    """Adds a word, the n-grams that it ends and its characters; the keys, and where it ends."""
-    seed = groups.seeds[group]
-    scratch.starts[words & (MOST_WORDS - ONE)] = np.uint64(word)
-    put_byte(out, SPACE)
-    for size in range(ONE, min(U(plan.ngrams), words + ONE) + ONE):
-        begin = U(scratch.starts[(words + ONE - size) & (MOST_WORDS - ONE)])
-        h = murmur(begin, out, seed)
-        span = group, begin, out
+def add_word(word, count, group, plan, scratch, names, groups, state):
+    """Adds a word, the n-grams that it ends and its characters; how many keys there are then."""
+    starts = scratch.starts
+    end = U(starts[MOST_WORDS + word + ONE]) - ONE
+    for less in range(NONE, min(U(plan.ngrams), word + ONE)):
+        h = scratch.runs[less * LANES + word % LANES]
+        span = group, U(starts[MOST_WORDS + word - less]), end
         count = add_feature(count, h, np.float32(1), span, plan, scratch, names, groups, state)
-    out += ONE
     if plan.most > NONE:
-        put_byte(out, np.uint8(0))  # what an earlier row left may go on a character
-        seed = murmur_of_hash(CHARACTERS, seed)
+        seed = murmur_of_hash(CHARACTERS, groups.seeds[group])
+        begin = U(starts[MOST_WORDS + word]) - ONE
         count = add_characters(
-            word - ONE, out, seed, count, group, plan, scratch, names, groups, state
+            begin, end + ONE, seed, count, group, plan, scratch, names, groups, state
         )
-    return count, out
+    return count
+
+
+@always_inline
+def add_runs(first, words, count, plan, scratch, state):
+    """Adds LANES words from the first on, and the n-grams that they end; nothing else of them."""
+    keys, runs = scratch.keys, scratch.runs
+    if count + U(plan.ngrams) * LANES > U(keys.size):
+        state[PROBLEM] = np.uint64(ROW_FULL)
+        return count
+    there = min(LANES, words - first)
+    for less in range(NONE, U(plan.ngrams)):
+        begin = less - min(less, first)  # before it there are too few words
+        for lane in range(NONE, LANES):
+            h = runs[less * LANES + lane]
+            keys[count + lane] = key_of_hash(h, np.float32(1), plan)
+        if begin > NONE:
+            for lane in range(begin, there):
+                keys[count + lane - begin] = keys[count + lane]
+        count += there - min(begin, there)
+    return count
+
+
+@always_inline
+def fill_starts(starts, words, out):
+    """Words that are not there, before and behind: LANES of them are hashed at a time."""
+    for k in range(NONE, MOST_WORDS):
+        starts[k] = np.uint64(out)
+    for k in range(MOST_WORDS + words, MOST_WORDS + words + LANES + ONE):
+        starts[k] = np.uint64(out)
 
 
 @inline
-def add_words(at, end, out, count, group, plan, tables, scratch, names, groups, state):
-    """Adds the words of a text, their n-grams and runs of characters.
+def find_words(at, end, out, tables, scratch, state):
+    """Writes the words of a text to an address, with blanks before, between and behind them.
 
-    Writes the words to an address, with blanks before, between and behind them. Returns how many
-    keys there are then, and where the words end.
+    AHEAD bytes are looked at a time: where a word begins is known soon after the one before.
+
+    Returns how many there are, and where they end.
     """
     put_byte(out, SPACE)
     out += ONE
     word = out
     words = NONE
-    folding = TOPS if tables.characters[U(65)] != np.uint16(65) else U(0)
+    folding = SPACE if tables.characters[U(65)] != np.uint16(65) else 0
+    seen = at
+    others = ~word_bytes(at)  # than letters, digits and underscores, from `seen` on
     while True:
-        run = min(put_run(at, out, folding), end - at)
+        if at - seen >= AHEAD:
+            seen = at
+            others = ~word_bytes(at)
+        left = min(seen + AHEAD, end) - at
+        run = min(trailing_zeros(others >> (at - seen)), left)
+        for k in range(NONE, run, RUN):
+            put_run(at + k, out + k, np.uint8(folding))
         at += run
         out += run
-        if run == U(8):
+        if at - seen == AHEAD and at < end:
             continue
         width = ONE
         if at < end and byte_at(at) >= np.uint8(0x80):
@@ -659,14 +798,43 @@ def add_words(at, end, out, count, group, plan, tables, scratch, names, groups, 
             if stops.size > 0 and is_stop_word(murmur(word, out, np.uint32(0)), stops):
                 out = word
             else:
-                count, out = add_word(
-                    word, out, words, count, group, plan, scratch, names, groups, state
-                )
+                if words >= U(scratch.keys.size):
+                    state[PROBLEM] = np.uint64(ROW_FULL)
+                    break
+                scratch.starts[MOST_WORDS + words] = np.uint64(word)
                 words += ONE
+                put_byte(out, SPACE)
+                out += ONE
                 word = out
         if at >= end:
             break
         at += width
+    fill_starts(scratch.starts, words, out)
+    put_byte(out, np.uint8(0))  # what an earlier row left may go on a character
+    return words, out
+
+
+@inline
+def add_words(at, end, out, count, group, plan, tables, scratch, names, groups, state):
+    """Adds the words of a text, their n-grams and runs of characters.
+
+    All words are found before one is hashed: a processor waits if it reads bytes that it wrote in
+    two steps just before. Returns how many keys there are then, and where the words end.
+    """
+    words, out = find_words(at, end, out, tables, scratch, state)
+    starts, runs = address_of(scratch.starts), address_of(scratch.runs)
+    alone = plan.hashes == 1 and plan.naming == 0 and plan.most == 0
+    alone = alone and groups.interact[group] == np.uint8(0)
+    for first in range(NONE, words, LANES):
+        ends = starts + U(8) * (MOST_WORDS + first + ONE)
+        for less in range(NONE, U(plan.ngrams)):
+            begins, hashes = ends - U(8) * (less + ONE), runs + U(4) * LANES * less
+            hash_runs(begins, ends, groups.seeds[group], hashes)
+        if alone:
+            count = add_runs(first, words, count, plan, scratch, state)
+        else:
+            for word in range(first, min(first + LANES, words)):
+                count = add_word(word, count, group, plan, scratch, names, groups, state)
     return count, out
 
 
@@ -747,6 +915,14 @@ def add_number(at, end, given, slot, count, plan, scratch, state):
         return count
     value, behind = np.float64(given), end
     if end != NONE:
+        digits = word_at(at) ^ DIGITS
+        size = end - at
+        if size <= U(8) and digit_count(digits) >= size:
+            # A short whole number, or nothing. No branch, since nobody can guess which
+            empty = U(size == NONE)
+            slot += empty * U(plan.numbers)
+            keys[count] = key_of(slot, np.float32(digits_value(digits, size) + empty))
+            return count + ONE
         if is_missing(at, end):
             keys[count] = key_of(U(plan.numbers) + slot, np.float32(1))
             return count + ONE
@@ -785,7 +961,7 @@ def weight_at(at, end, state):
 
 @always_inline
 def sort_row(begin, end, plan, scratch):
-    sort_keys(scratch.keys, scratch.spare, scratch.counts, begin, end, U(plan.digits))
+    sort_keys(scratch.keys, scratch.spare, scratch.counts, begin, end, plan)
 
 
 @kernel(

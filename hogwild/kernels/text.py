@@ -22,6 +22,7 @@ from hogwild.kernels.compile import always_inline, inline, kernel, seldom
 from hogwild.kernels.primitives import U, readonly, trailing_zeros, writable
 
 PADDING = 16
+RUN, AHEAD = U(16), U(64)  # bytes that are copied at a time, and that are looked at
 TAB, NEWLINE, RETURN, SPACE, COMMENT, PLUS, MINUS, POINT, COLON, COMMA = b"\t\n\r #+-.:,"
 ZERO = ord("0")
 SMALL_E = ord("e")
@@ -71,6 +72,9 @@ def address_of(typing_context, array):
     return uint64(array), emit
 
 
+WORD = ir.IntType(64)
+
+
 def _pointer(builder: Any, address: Any, bits: int) -> Any:
     return builder.inttoptr(address, ir.IntType(bits).as_pointer())
 
@@ -104,7 +108,6 @@ def _storing(kind: Any, bits: int) -> Any:
 
 
 put_byte = _storing(uint8, 8)  # writes a byte to an address
-put_word = _storing(uint64, 64)  # writes eight bytes from an address on, the lowest one first
 
 
 @intrinsic
@@ -119,6 +122,55 @@ def wide_product(typing_context, a, b):
         return context.make_tuple(builder, signature.return_type, halves)
 
     return UniTuple(uint64, 2)(uint64, uint64), emit
+
+
+def _is_one_of(builder: Any, bytes_: Any, first: str, count: int) -> Any:
+    """Which bytes are one of so many characters from the first on."""
+    kind = bytes_.type
+    place = builder.sub(bytes_, kind([ord(first)] * kind.count))
+    return builder.icmp_unsigned("<", place, kind([count] * kind.count))
+
+
+def _bytes_from(builder: Any, address: Any, count: Any) -> Any:
+    kind = ir.VectorType(ir.IntType(8), int(count))
+    return builder.load(builder.inttoptr(address, kind.as_pointer()), align=1)
+
+
+def _are_letters(builder: Any, text: Any) -> Any:
+    small = builder.or_(text, text.type([ord(" ")] * text.type.count))
+    return _is_one_of(builder, small, "a", 26)
+
+
+@intrinsic
+def word_bytes(typing_context, at):
+    """Which of the AHEAD bytes from an address on are ASCII's letters, digits and underscores."""
+
+    def emit(context, builder, signature, arguments):
+        text = _bytes_from(builder, arguments[0], AHEAD)
+        known = builder.or_(_are_letters(builder, text), _is_one_of(builder, text, "0", 10))
+        known = builder.or_(known, _is_one_of(builder, text, "_", 1))
+        return builder.bitcast(known, WORD)
+
+    return uint64(uint64), emit
+
+
+@intrinsic
+def put_run(typing_context, at, out, folding):
+    """Copies RUN bytes. Capital letters become small ones if `folding` is a blank's byte, not 0."""
+
+    def emit(context, builder, signature, arguments):
+        source, target, fold = arguments
+        text = _bytes_from(builder, source, RUN)
+        added = text.type(ir.Undefined)
+        for k in range(int(RUN)):
+            added = builder.insert_element(added, fold, ir.IntType(32)(k))
+        none = text.type([0] * int(RUN))
+        added = builder.select(_are_letters(builder, text), added, none)
+        small = builder.or_(text, added)
+        builder.store(small, builder.inttoptr(target, text.type.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return void(uint64, uint64, uint8), emit
 
 
 @always_inline

@@ -288,6 +288,16 @@ def test_rows_of_other_features_are_refused():
         plain.predict(Features(bits=2).rows(given))
 
 
+def test_words_side_by_side_are_those_one_by_one():
+    """Names need each word by itself, without them 16 are added at a time; lengths up to 90."""
+    given = [
+        " ".join("Xy" * (n // 2) + str(n) for n in range(size)) for size in (1, 16, 17, 34, 90)
+    ]
+    expected = [twin.row(document, ngrams=3) for document in given]
+    for naming in (False, True):
+        assert_rows_are(Features(ngrams=3, keep_names=naming).rows(given), expected)
+
+
 def test_damaged_text_is_counted_and_separates_words(tmp_path):
     """Also forms that are longer than needed, surrogates, and characters that are cut off."""
     damaged = [

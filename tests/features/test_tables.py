@@ -15,6 +15,12 @@ from hogwild.features import blocks, hashing
 
 CELLS = ["a", "B c", "", 'say "x"', "x,y", "two\nlines", " spaced ", "été", "NA", "7", ";", "'"]
 NUMBERS = ["1", "-2.5", "1e3", "", "NA", "nan", "?", "+4", "123456789012345678901234567890", "0"]
+NUMBERS += [
+    "007",
+    "12345678",
+    "16777217",
+    "123456789",
+]  # short whole numbers are read by themselves
 
 
 def table(rows: int, seed: int = 0) -> list[list[str]]:
