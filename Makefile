@@ -74,8 +74,8 @@ perceptrons: .venv/installed
 textbooks: .venv/installed
 	$(BIN)/python experiments/textbooks.py --rows $(ROWS)
 
-docs: .venv/installed-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+docs: .venv-docs/installed
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict
 
 # A list of files that is left from an earlier build would add them to the sdist
 package: .venv/installed-dev
@@ -94,10 +94,11 @@ package: .venv/installed-dev
 	$(PIP) --editable ".[dev]"
 	@touch $@
 
-# Not beside the tests: they need none of it
-.venv/installed-docs: .venv/installed
-	$(PIP) --editable ".[docs]"
+# Not beside the tests: some of its libraries (colorama) change what programs print
+.venv-docs/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv --clear .venv-docs
+	.venv-docs/bin/$(PIP:$(BIN)/%=%) --editable ".[docs]"
 	@touch $@
 
 clean:
-	rm -rf .venv site dist hogwild.egg-info experiments/.peers .extras experiments/out .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-docs site dist hogwild.egg-info experiments/.peers .extras experiments/out .mypy_cache .ruff_cache .pytest_cache
