@@ -1,7 +1,7 @@
 """The ids of users or of items, numbers or text, and the codes 0, 1, 2 ... that stand for them.
 
-The number 5 and the text "5" are the same id: a column with one id of another kind in it is
-text as a whole, and must still be found by the numbers of another file.
+The number 5 and the text "5" are the same id. A column with a single text id is text as a whole,
+and its ids must still match the numbers in another file.
 """
 
 from functools import cached_property
@@ -356,7 +356,7 @@ class Coder:
         return self._table.ids()
 
     def _numbers(self) -> Numbers:
-        """The numbers that came, while all of them are numbers."""
+        """The numbers so far, while all ids are numbers."""
         if self._table is not None:
             return self._table.texts.blob[: 8 * self._table.count].view(np.int64)
         places = np.flatnonzero(self._direct[: self._reach])

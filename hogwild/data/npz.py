@@ -115,7 +115,7 @@ class Arrays:
 
     @contextmanager
     def _reading(self, place: str) -> Iterator[None]:
-        """Says what is wrong with a part of the file. zipfile and numpy have many words for it."""
+        """Turns the many errors of zipfile and numpy into one error about a part of the file."""
         try:
             yield
         except MemoryError as error:
@@ -159,8 +159,8 @@ def matrix_format(arrays: Arrays, other: str = "") -> str:
 def _index_base(arrays: Arrays, wanted: str | int) -> int | None:
     """What is wanted, or what the file names, or None.
 
-    The columns themselves lie in their places here: the base is only the number that text would
-    give to the first of them, so a matrix fits to text of either base.
+    The columns of a matrix are always in their places. The base is only the number that text would
+    give to the first column, so a matrix goes with text of either base.
     """
     base = int(arrays.get("index_base", INTEGERS, 0)) if "index_base" in arrays else None
     if base not in (0, 1, None):
