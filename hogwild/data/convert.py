@@ -124,7 +124,7 @@ class _Conversion:
         if (self._labels is None) != (rows.y is None):
             raise DataError(
                 f"{rows.name}: {'has' if rows.y is not None else 'does not have'} labels, unlike "
-                "the files before it; convert those with labels and those without by themselves"
+                "the files before it; convert files with and without labels separately"
             )
         if self._base == 1 and rows.index_base == 0:  # so they did in all that came before
             self._writer.shift()

@@ -103,7 +103,7 @@ def by_name(paths: Sequence[Path], features: Features | None) -> Features | None
         return features
     if len(raw) < len(paths):
         other = next(path for path in paths if path not in raw)
-        raise DataError(f"{raw[0]} is text or a table, and {other} is not; give them by themselves")
+        raise DataError(f"{raw[0]} is text or a table, and {other} is not; give them separately")
     return Features()
 
 
@@ -124,7 +124,7 @@ def _of_features(features: Features, paths: Sequence[Path], options: dict[str, A
             "\n".join(f"{name}: {made[0]} has columns already; leave it out" for name in names)
         )
     if len(made) < len(paths):
-        raise DataError(f"{made[0]}: text or tables are beside it; give them by themselves")
+        raise DataError(f"{made[0]}: text or tables are beside it; give them separately")
     rows = _of_formats(paths, options)
     check_same_features(rows, features, "the training data")
     return rows

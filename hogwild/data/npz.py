@@ -80,8 +80,8 @@ class Arrays:
         size = sum(info.file_size for info in self.archive.zip.infolist())
         if size > max(SUSPECT, PACKED * self.packed):
             raise DataError(
-                f"{name}: unpacks to {size:,} bytes, more than {PACKED} times its size, which is "
-                "no data; if it is, save it uncompressed"
+                f"{name}: unpacks to {size:,} bytes, more than {PACKED} times its size, and is "
+                "refused; if it holds real data, save it uncompressed"
             )
 
     def __contains__(self, key: str) -> bool:

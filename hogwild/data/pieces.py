@@ -528,8 +528,8 @@ class _Stream:
             return
         if self._unpacked > PACKED * self._raw.tell():
             raise DataError(
-                f"{self._path}: unpacks to more than {PACKED} times its size, which is no data; if "
-                "it is, unpack it first"
+                f"{self._path}: unpacks to more than {PACKED} times its size and is refused; if "
+                "it holds real data, unpack it first"
             )
 
     def check(self) -> None:

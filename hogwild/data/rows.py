@@ -385,7 +385,7 @@ def check_same_features(rows: Rows, features: Any, other: str) -> None:
     unlike = rows.features.unlike(features)
     if unlike and features is None:
         raise DataError(
-            f"{rows.name} has rows of text or a table, and those of {other} are not of such"
+            f"{rows.name} has rows made from text or a table, and those of {other} were not"
         )
     if unlike:
         raise DataError(

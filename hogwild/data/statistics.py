@@ -160,8 +160,8 @@ def sharing(rows: Rows) -> Sharing:
     lines = -(-rows.columns // LINE)
     if lines <= PRIVATE_LINES:
         reason = (
-            f"all {rows.columns:,} weights fit into a core's private cache, from which every "
-            "write of another worker would drive them"
+            f"all {rows.columns:,} weights fit into a core's private cache, and every write of "
+            "another worker would evict them from there"
         )
         return Sharing(1.0, False, reason)
     picked = _sampled_rows(rows)
@@ -169,7 +169,7 @@ def sharing(rows: Rows) -> Sharing:
     share = _private_share(seen, others, lines)
     pays = share <= MOST_SHARED
     so = (
-        "most weights come from far away anyway, and workers can wait for them side by side"
+        "most weights come from far away anyway, and workers can fetch them in parallel"
         if pays
         else "a core would keep these in its private cache if other workers did not write there"
     )

@@ -338,7 +338,7 @@ class Features:
                 for name in ("means", "scales")
             )
         except (KeyError, TypeError, ValueError, HogwildError) as error:
-            raise DamageError(f"what it says of its features makes no sense ({error!r})") from error
+            raise DamageError(f"its description of the features is invalid ({error!r})") from error
         found.learned = True
         found.idf = file.array("features_idf") if "features_idf" in file else None
         found.names = _names_in(file) if "features_names" in file else None

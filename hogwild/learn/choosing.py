@@ -83,7 +83,7 @@ def by_data(config: "Config", rows: Rows, heads: "Heads", judged: bool) -> Choic
     if config.solver != AUTO or solver == SGD:
         return solver, why
     if judged:
-        return SGD, "rows to judge by end it early"
+        return SGD, "rows for validation end it early"
     if heads.several and heads.count * (len(rows) + 2 * rows.columns) > MOST_NUMBERS:
         return SGD, "a number for each class and row would take much memory"
     if _is_for_all_at_once(config, rows, heads):

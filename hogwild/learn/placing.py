@@ -28,8 +28,8 @@ def placed(rows: Rows, config: Config) -> tuple[Rows, str]:
     if not isinstance(rows, StoredRows) or rows.is_part:
         if limit is not None:
             raise DataError(
-                f"{rows.name}: with a limit of memory rows need to come from a .rows file, and all "
-                "of them are learned from: hogwild convert SRC train.rows, or hogwild.convert"
+                f"{rows.name}: with a limit of memory, training needs a .rows file and all of its "
+                "rows: make one with hogwild convert SRC train.rows, or hogwild.convert"
             )
         return rows, ""
     needed = BASE + rows.nbytes + BESIDE * len(rows)

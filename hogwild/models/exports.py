@@ -142,7 +142,7 @@ def vw(model: Any) -> bytes:
         bits += 1
         if end > CONSTANT:
             raise HogwildError(
-                f"VW has its intercept in column {CONSTANT:,}, as the model a weight"
+                f"VW has its intercept in column {CONSTANT:,}, where the model has a weight"
             )
     reduction = {SIGNS: "", LABELS: f" --multilabel_oaa {heads}"}.get(model.target.kind, "")
     if model.target.kind == CLASSES:

@@ -34,8 +34,8 @@ def fold_in(
 
     `offsets` are the scores without the user: the mean plus the biases of the items. With the
     logistic loss, values are -1 and 1. `options` are those of the training. Its penalty of a user
-    is w (l2/2 |p|^2 + l1 |p|_1 + bias_l2/2 b^2); missing options mean no
-    penalty.
+    is w (l2/2 |p|^2 + l1 |p|_1 + bias_l2/2 b^2); missing options
+    mean no penalty.
     """
     given = {name: value for name, value in options.items() if value is not None}
     l2, l1 = given.get("l2", 0.0), given.get("l1", 0.0)
