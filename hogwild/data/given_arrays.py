@@ -35,7 +35,7 @@ def native(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def as_frozen(array: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:
-    """The array itself where it can be used as it is, else a copy; a view that can't be written.
+    """A read-only view of the array if it can be used as it is, else of a copy.
 
     Whole numbers are wrapped where they are negative or too large, as in C.
     """

@@ -1,10 +1,10 @@
 """Rows in numpy's `.npz`, laid out as `scipy.sparse.save_npz` does, with the labels beside them.
 
-Read are the matrix formats csr, csc and coo; `data` may be missing where every value is 1, and the
-labels are looked for in the file (`y`, `labels`, `target`, `targets`) and then beside it, as
-`<name>.y.npy` and `<name>.labels.npy`. Several labels a row are a CSR matrix beside the other one:
-`label_indptr`, `label_indices`, and `label_names` (0, 1, ... where they are missing). Without any,
-`y` is None; training will ask for labels.
+The matrix formats csr, csc and coo are read. `data` may be missing if every value is 1. Labels are
+looked for in the file (`y`, `labels`, `target`, `targets`) and then beside it, as `<name>.y.npy`
+and `<name>.labels.npy`. Several labels a row are a CSR matrix beside the other one: `label_indptr`,
+`label_indices`, and `label_names` (0, 1, ... where they are missing). Without any, `y` is None;
+training will ask for labels.
 """
 
 import math

@@ -32,8 +32,8 @@ class Packing(NamedTuple):
 
 
 def _gzip_reader(raw: BinaryIO) -> Any:
-    # Reads on to the end: zeros behind a member are padding, as for gzip(1); all else must be
-    # another member, or is an error
+    # Reads on to the end: zeros behind a member are padding, as for gzip(1). Anything else must be
+    # another member; otherwise it is an error
     return gzip.GzipFile("", "rb", fileobj=raw)
 
 

@@ -184,7 +184,7 @@ class Growing:
         self._filled = threading.Condition()
 
     def add(self, counts: Sequence[int], size: int) -> list[int]:
-        """Where so many more numbers belong in each array, which came of `size` bytes of text.
+        """The places of more numbers in each array; they came from `size` bytes of text.
 
         One `filling` must follow.
         """

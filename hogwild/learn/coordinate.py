@@ -43,18 +43,18 @@ from hogwild.parallel.memory import Arrays
 Numbers = npt.NDArray[np.uint32]
 T = TypeVar("T")
 
-# How near its minimum a model is left: this share of the distance at which it began, less where
-# distances shrink faster, and no less than this share of what ends the training
+# A model is solved to this share of its first distance, or less where distances shrink faster, and
+# to no less than this share of what ends the training
 NEAR, NEAREST, SAFE = 0.3, 1e-3, 0.3
-# Nearer from then on, where a single pass seemed enough but distances stayed above this share
+# Nearer from then on, if a single pass seemed enough but distances stayed above this share
 NEARER, SLOW = 0.25, 0.5
 PASSES, PRODUCTS = 30, 60  # for a model, at most
-# Conjugate gradients: where so many more passes seem to be needed, and in the last one at most such
-# a share of the weights changed its sign. They end at this share of the distance if any did
+# Conjugate gradients are used if this many more passes seem to be needed, and if in the last pass
+# at most this share of the weights changed sign. They end at this share of the distance if any did
 FAR, FEW, ROUGHLY = 20, 0.05, 0.3
 SHORTER = 1.0, 0.5, 0.25  # shares of their way that are tried
-# With at most so many columns the Hessian may be made: it takes as long as so many passes for each
-# value that a row has in them (measured: 0.3 to 0.6)
+# With at most this many columns the Hessian may be made. For each value that a row has in them,
+# this takes as long as this many passes (measured: 0.3 to 0.6)
 MOST_DENSE, DENSE = 1000, 0.4
 # Descent on it, between two solutions for the weights that are not 0: passes, additions, rounds
 DENSE_PASSES, DENSE_WORK, DENSE_ROUNDS = 1000, 50_000_000, 20

@@ -31,8 +31,8 @@ from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.steps.dual import NO_LIMIT, STATE, Plan, dual
 from hogwild.steps.step import Step
 
-# The squared value of the intercept's column, over the typical squared length of a row: about so
-# much, or as much as follows from l2 if that is more or less. With more, rows clash, above all
+# The squared value of the intercept's column, over the typical squared length of a row: about this
+# much, or as much as follows from l2 if that is more or less. With more, rows conflict, above all
 # those of several workers (3,000 rows of RCV1's shape, l2 1e-4, fixed order: 25 passes, not 12);
 # with less, the multiplier takes long (real RCV1, l2 1e-6: 900 passes, not 200)
 INTERCEPT = 0.03

@@ -109,7 +109,7 @@ WORTH_IT = 0.99  # of the objective: lower than that, steps that take twice as l
 
 
 class LinearProblem(RowProblem):
-    """Training rows (and test rows) and what the workers do with them."""
+    """The training rows (and test rows), and the work of the workers."""
 
     work_name = "nonzeros"
     unit_name = "rows"
@@ -401,7 +401,7 @@ class LinearProblem(RowProblem):
         return always + trying + (sampled if needs_sample else [])
 
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
-        """Writes the weights to begin with into the shared ones: zeros, or what is given."""
+        """Writes the first weights into the shared array: zeros, or given ones."""
         for name in self.shared():
             shared[name][:] = 0
         state = _given_state(start) if start else {}
@@ -462,7 +462,7 @@ class LinearProblem(RowProblem):
         return loss
 
     def prove(self, shared: Arrays) -> Sums:
-        """Looks how good the weights are; the sums over the training rows."""
+        """Measures how good the weights are; returns the sums over the training rows."""
         found = self._proof.prove(shared) if self._proof else None
         return {} if found is None else {"train": found}
 
@@ -611,7 +611,7 @@ class LinearProblem(RowProblem):
         return self._solver.find_rate(self.sample)
 
     def goes_on_with(self, rows: Rows) -> None:
-        """Takes other rows to learn from, of the same target and maybe of more columns."""
+        """Takes other training rows, with the same target and maybe with more columns."""
         self._sets = {"train": Set.of(rows, self.target)}
         self._given, self.units, self.work = rows, len(rows), rows.nonzeros
         self.columns = max(self.columns, rows.columns)

@@ -240,7 +240,7 @@ class Problem(ABC):
         raise NotImplementedError
 
     def prove(self, shared: Arrays) -> Sums:
-        """Looks how good the weights are; the sums of those sets that it had to look at."""
+        """Measures how good the weights are; returns the sums of the sets that it needed."""
         return {}
 
     def proved(self) -> Proved:

@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float32]
 
 
 class Room:
-    """Arrays of one trial, used again by the next: memory that is new takes longest of all."""
+    """Arrays that trials reuse: new memory would take longer than all else."""
 
     def __init__(self, columns: int) -> None:
         self._size = columns + 1

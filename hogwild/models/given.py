@@ -54,7 +54,7 @@ class Given:
         labels: the negative and the positive one.
         options: loss, l2, l1, epsilon, quantile and class_weight, as far as they are known.
         index_base: the number that text gives to the first column.
-        features: how rows are made of text or tables.
+        features: how rows are made from text or tables.
     """
 
     weights: npt.NDArray[np.float64]
@@ -76,7 +76,7 @@ class GivenHeads:
         target: the kind of targets, with their labels.
         class_weights: the weight of each label, if they have any.
         index_base: the number that text gives to the first column.
-        features: how rows are made of text or tables.
+        features: how rows are made from text or tables.
     """
 
     heads: tuple[Given, ...]
