@@ -1,7 +1,7 @@
-"""A `.rows` file beside a text file, which is read in its place as long as it is of the same text.
+"""Keeps a `.rows` file beside a text file, and reads it instead while the text is unchanged.
 
-It is beside the source, as `train.svm.rows`; where that folder cannot be written to, in the folder
-of hogwild's cache, by the path of the source.
+The file lies beside the source, as `train.svm.rows`. If that folder is not writable, the file lies
+in the folder of hogwild's cache, under the path of the source.
 """
 
 import hashlib
@@ -31,15 +31,15 @@ def cached(
     index_base: str | int = "auto",
     tell: Callable[[str], Any] = lambda text: None,
 ) -> Path:
-    """The `.rows` file that is kept for a file of rows; it is made where there is none yet.
+    """The `.rows` file that is kept for a file of rows. It is made if there is none yet.
 
-    It is made anew where the source has changed: by its size, the time of its last change, or the
-    options that it is read with.
+    It is made again if the source has changed (its size or modification time), or if the options of
+    reading have.
 
     Args:
         source: the file; one of the format .rows is returned as it is.
         index_base: as for `load`.
-        tell: is called with a sentence about what was done.
+        tell: is called with a message about what was done.
 
     Raises:
         DataError: the source cannot be used.

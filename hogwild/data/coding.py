@@ -1,8 +1,9 @@
-"""A column of ids whose pieces come from several threads: the codes are as if one had come first.
+"""A column of ids whose pieces come from several threads; the codes are those of a single thread.
 
-Small numbers are kept as they are until all are there: their codes are their places in order. All
-other ids get codes within their piece first, side by side, and those are replaced when the piece is
-taken: the order of first appearance is that within pieces, and of pieces.
+Small numbers are kept as they are until all ids are known: then their codes are their places in
+ascending order. All other ids first get codes within their piece, in parallel. These codes are
+replaced when the piece is taken. As pieces are taken in the order of the text, codes follow the
+order of first appearance.
 """
 
 import numpy as np
@@ -68,7 +69,7 @@ class IdColumn:
             self._coder.add_numbers(block.astype(np.int64), block)
 
     def take(self, piece: PieceOfIds) -> Codes | None:
-        """Adds the ids of the next piece; what is to be put for its codes, if they change."""
+        """Adds the ids of the next piece; returns the new codes, if its codes change."""
         self._reach = max(self._reach, piece.reach)
         if self._coder is None:
             return None

@@ -1,4 +1,4 @@
-"""Delimited text: what separates the fields of a line, and which of them are wanted."""
+"""The layout of delimited text: the separator of the fields, and the wanted fields."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ class Layout(NamedTuple):
 
 
 class Unclear(Exception):  # noqa: N818
-    """Why a line cannot be understood; the caller knows its number."""
+    """Why a line cannot be read; the caller knows its number."""
 
 
 def checked_columns(columns: Any, values: bool) -> Columns | None:
@@ -116,7 +116,7 @@ def shown(field: bytes) -> str:
 def layout_of(
     path: Path, lines: list[bytes], columns: Columns | None, values: bool, first: int
 ) -> Layout:
-    """The layout that fits best to some lines; `first` is the number of the first of them."""
+    """The layout that fits some lines best; `first` is the number of the first line."""
     candidates = OF_SUFFIX.get(suffix_of(path), tuple(SEPARATORS))
     best = max(candidates, key=lambda separator: _fitting(lines, separator, columns, values))
     try:
@@ -153,7 +153,7 @@ def layout_like(
 def _fitting(
     lines: list[bytes], separator: bytes, columns: Columns | None, values: bool
 ) -> tuple[int, int]:
-    """How many lines can be understood with this separator, and how many it separates at all."""
+    """How many lines can be read with this separator, and how many lines contain it."""
     enough = _understood(lines, lambda line: len(split(line, separator)) >= 2)
     try:
         layout = _layout(lines, separator, columns, values)
@@ -191,7 +191,7 @@ def _layout(lines: list[bytes], separator: bytes, columns: Columns | None, value
 
 
 def _plain(name: bytes | str) -> str:
-    """A column's name without what is written in different ways."""
+    """A column's name without case and punctuation."""
     text = name.decode("utf-8", "replace") if isinstance(name, bytes) else name
     return re.sub(r"[\s_\-.]", "", text).lower()
 
@@ -231,7 +231,7 @@ def _by_names(first: Fields, columns: Columns) -> tuple[int, ...]:
 
 
 def _is_header(lines: list[bytes], places: tuple[int, ...], separator: bytes, values: bool) -> bool:
-    """Whether the wanted fields of the first line are names: no numbers, while there are below."""
+    """Whether the first line has no numbers in the wanted fields, while lines below have."""
     fields = split(lines[0], separator)
     named = [fields[place] for place in places]
     if any(not field or NUMBER.fullmatch(field) or NOT_FINITE.match(field) for field in named):

@@ -15,7 +15,7 @@ Numbers = npt.NDArray[np.uint32]
 
 
 def parts_apart(rows: Rows, parts: int) -> list[Numbers]:
-    """So many sets of rows, as even as can be, no two of which hold a column in common.
+    """Divides the rows into sets of about equal size, no two of which share a column.
 
     Raises:
         DataError: the columns hang together too much for that.

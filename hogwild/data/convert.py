@@ -1,4 +1,4 @@
-"""From files of any format to one of another; text becomes a `.rows` file in little memory."""
+"""Converts files of any format to another format; text becomes a `.rows` file in little memory."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,11 +45,12 @@ def convert(
 
     Args:
         sources: one or several files of any format, as `load` takes them.
-        target: the file to write. It is there once all is written, and untouched if anything fails.
+        target: the file to write. It appears once all is written, and stays untouched if anything
+            fails.
         index_base: as for `load`.
         about: what else is to be known of a `.rows` file: text and numbers.
-        features: how rows are made of the text or tables that the sources hold. A `.rows` file
-            keeps that, so models of it read such text or tables. All rows are in memory meanwhile.
+        features: how rows are made from the text or tables in the sources. A `.rows` file keeps
+            this, so models trained on it read such text or tables. All rows must fit into memory.
         **settings: the same, by the options of `hogwild.Features`.
 
     Raises:
@@ -79,7 +80,7 @@ def convert(
 
 
 class _Conversion:
-    """What is known of the rows that were written so far."""
+    """What the rows written so far have in common."""
 
     def __init__(self, target: Path, file: BinaryIO) -> None:
         self._folder, self._file = target.parent, file
@@ -123,7 +124,7 @@ class _Conversion:
         if (self._labels is None) != (rows.y is None):
             raise DataError(
                 f"{rows.name}: {'has' if rows.y is not None else 'does not have'} labels, unlike "
-                "the files before it; convert those with labels and those without by themselves"
+                "the files before it; convert files with and without labels separately"
             )
         if self._base == 1 and rows.index_base == 0:  # so they did in all that came before
             self._writer.shift()

@@ -1,8 +1,8 @@
 """Delimited text of ratings: a rating a line, `user,item,value`, and more fields that are ignored.
 
-A compiled kernel finds the fields, another gives codes to ids. A line that the first of them does
-not understand is looked at here once more: it has a number that is hard to round, or quotes within
-quotes, or a mistake, which gets its message here.
+A compiled kernel finds the fields, and another one gives codes to ids. A line that the first kernel
+cannot read is read again here: it has a number that is hard to round, quotes within quotes, or a
+mistake. The messages for mistakes are made here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -97,7 +97,7 @@ class _Found:
                 at = end + 1
 
     def _take_lines(self, begin: int) -> tuple[int, bool]:
-        """Adds the lines that the kernel understands; where it stopped, and if for want of room."""
+        """Adds the lines that the kernel can read; where it stopped, and whether room ran out."""
         array = self._piece.array
         separator, places, _ = self.layout
         how = separator[0], WAYS.get(separator, SINGLE), (*places, NO_PLACE)[:3]
@@ -141,7 +141,7 @@ class _Found:
 
 
 class Reader(Parser[_Found | None]):
-    """All ratings so far. Until the layout of lines is known, one piece comes after the other."""
+    """All ratings so far. Until the layout of lines is known, pieces are parsed one by one."""
 
     def __init__(self, paths: Sequence[Path], columns: tuple[Any, Any]) -> None:
         self.alone = True
@@ -257,7 +257,7 @@ UNWRITABLE = {b"\n": "the end of a line", b"\0": "a zero byte"}
 def write(ratings: Ratings, file: BinaryIO, *, separator: bytes) -> None:
     """Writes ratings, every value with the fewest digits that are read back to the same bits.
 
-    Text that looks like a whole number becomes one when it is read back, if all ids do.
+    If all ids look like whole numbers, they become numbers when they are read back.
     """
     header = [b"user", b"item", b"rating"][: 2 + (ratings.values is not None)]
     file.write(separator.join(header) + b"\n")

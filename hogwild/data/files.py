@@ -63,8 +63,7 @@ def load(
     features: Features | None = None,
     **settings: Any,
 ) -> Rows:
-    """Reads rows from files: `.rows`, scipy's `.npz`, svmlight text, or with settings text and
-    tables.
+    """Reads rows from files: `.rows`, scipy's `.npz`, svmlight text, or raw text and tables.
 
     A `.rows` file is only opened: its rows are read when they are first used. Text may be
     compressed: `.gz`, `.bz2`, `.xz` or `.zst`. Several files are read as if they were one, in their
@@ -78,7 +77,7 @@ def load(
         labels: False accepts data without labels, to predict.
         threads: how many threads parse text; None: one for each core. The rows are the same for
             any number.
-        features: how rows are made of the text or table that the file holds.
+        features: how rows are made from the text or table in the file.
         **settings: the same, by the options of `hogwild.Features`: format, label, ngrams, ...
 
     Raises:
@@ -98,13 +97,13 @@ def load(
 
 
 def by_name(paths: Sequence[Path], features: Features | None) -> Features | None:
-    """The features that are given; else the usual ones, for files whose names say raw input."""
+    """The given features; else the defaults, for files whose names say that they hold raw input."""
     raw = [path for path in paths if suffix_of(path) in RAW]
     if features is not None or not raw:
         return features
     if len(raw) < len(paths):
         other = next(path for path in paths if path not in raw)
-        raise DataError(f"{raw[0]} is text or a table, and {other} is not; give them by themselves")
+        raise DataError(f"{raw[0]} is text or a table, and {other} is not; give them separately")
     return Features()
 
 
@@ -115,7 +114,7 @@ def _of_formats(paths: Sequence[Path], options: dict[str, Any]) -> Rows:
 
 
 def _of_features(features: Features, paths: Sequence[Path], options: dict[str, Any]) -> Rows:
-    """The rows of text or tables; or of files that were made of such in the same way."""
+    """The rows of text or tables, or of files that were made from such in the same way."""
     made = [path for path in paths if format_of(path, FORMATS, OTHERWISE) != OTHERWISE]
     if not made:
         return features.read(paths, options["labels"], options["threads"])
@@ -125,7 +124,7 @@ def _of_features(features: Features, paths: Sequence[Path], options: dict[str, A
             "\n".join(f"{name}: {made[0]} has columns already; leave it out" for name in names)
         )
     if len(made) < len(paths):
-        raise DataError(f"{made[0]}: text or tables are beside it; give them by themselves")
+        raise DataError(f"{made[0]}: text or tables are beside it; give them separately")
     rows = _of_formats(paths, options)
     check_same_features(rows, features, "the training data")
     return rows
@@ -164,7 +163,7 @@ def save(rows: Rows, path: PathLike, *, index_base: int | None = None) -> None:
 
     Args:
         rows: the data.
-        path: the file. It is replaced once all is written, and untouched if anything fails.
+        path: the file. It is replaced once all is written, and stays untouched if anything fails.
         index_base: the number to give to the first column, 0 or 1; None keeps `rows.index_base`, or
             in text takes 1 where there is none.
 

@@ -21,7 +21,7 @@ HELD_OUT, FOLDS = 11, 12  # what a seed is for
 def held_out(
     size: int, share: float, seed: int, y: npt.NDArray[Any] | None = None, name: str = "the data"
 ) -> Split:
-    """A random share of the rows, of each class of `y` alike; a class's only row stays in training.
+    """A random share of the rows of each class of `y`; the only row of a class stays in training.
 
     Raises:
         DataError: the share is less than a row.

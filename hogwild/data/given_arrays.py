@@ -1,7 +1,7 @@
 """Arrays as callers and files give them: of any byte order and width, checked and frozen.
 
-What kernels get is checked as they get it, after the conversion: a check of the given array says
-nothing of what a wrong conversion makes of it.
+Arrays are checked after the conversion, as kernels get them. A check before would miss the mistakes
+of a wrong conversion.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def native(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def as_frozen(array: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:
-    """The array itself where it can be used as it is, else a copy; a view that can't be written.
+    """A read-only view of the array if it can be used as it is, else of a copy.
 
     Whole numbers are wrapped where they are negative or too large, as in C.
     """
@@ -49,7 +49,7 @@ def as_frozen(array: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:
 
 
 def as_float32(array: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float32], int, str]:
-    """Numbers as float32, where the first stands that is not finite then (or the end), and why."""
+    """Numbers as float32, the place of the first that is then not finite (or the end), and why."""
     with np.errstate(over="ignore"):
         frozen = as_frozen(array, np.float32)
     at = first_bad_value(frozen)
@@ -93,7 +93,7 @@ def as_indices(
 
 
 def through_scipy(matrix: Any, name: str, convert: Callable[[Any], Any]) -> Any:
-    """What a conversion of scipy makes of a matrix whose values it may not know as they are."""
+    """Converts a matrix by scipy, which does not know all types of values."""
     known = matrix.dtype.newbyteorder("=")
     if known.kind == "f":
         known = np.promote_types(known, np.float32)  # scipy has no half precision

@@ -1,4 +1,4 @@
-"""Ids as callers give them: arrays and lists of whole numbers or of text; all else is refused."""
+"""Ids from callers: arrays and lists of whole numbers or of text; anything else is refused."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,7 @@
 """The ids of users or of items, numbers or text, and the codes 0, 1, 2 ... that stand for them.
 
-The number 5 and the text "5" are the same id: a column with one id of another kind in it is
-text as a whole, and must still be found by the numbers of another file.
+The number 5 and the text "5" are the same id. A column with a single text id is text as a whole,
+and its ids must still match the numbers in another file.
 """
 
 from functools import cached_property
@@ -171,7 +171,7 @@ class Ids:
         return _Table(mine, Texts(blob, begins[new], ends[new])).ids()
 
     def arrays(self, prefix: str = "") -> dict[str, npt.NDArray[Any]]:
-        """What a file needs to hold, under names with a prefix; `from_arrays` reads them again."""
+        """The arrays for a file, under names with a prefix; `from_arrays` reads them again."""
         if self._blob is not None and self._ends is not None:
             return {prefix + "text": self._blob[: int(self._ends[-1])], prefix + "ends": self._ends}
         if self._numbers is not None:
@@ -182,7 +182,7 @@ class Ids:
     def from_arrays(
         cls, arrays: dict[str, npt.NDArray[Any]], name: str = "the ids", prefix: str = ""
     ) -> "Ids":
-        """The ids in those of some arrays whose names begin with a prefix, checked."""
+        """The ids in the arrays whose names begin with a prefix, checked."""
         held = {key.removeprefix(prefix): arrays[key] for key in arrays if key.startswith(prefix)}
         match held:
             case {"count": count} if len(held) == 1 and _is_a_count(count):
@@ -338,7 +338,7 @@ class Coder:
         self._table.add(as_bytes(given), codes)
 
     def add_coder(self, other: "Coder") -> Codes:
-        """Adds the ids of another one in its order; what is its code here, for each code there."""
+        """Adds the ids of another coder in its order; the new code for each of its codes."""
         given = other._numbers() if other._table is None or other.numeric else other._table.texts
         codes = np.empty(len(given), np.uint32)
         if isinstance(given, Texts):
@@ -356,7 +356,7 @@ class Coder:
         return self._table.ids()
 
     def _numbers(self) -> Numbers:
-        """The numbers that came, while all of them are numbers."""
+        """The numbers so far, while all ids are numbers."""
         if self._table is not None:
             return self._table.texts.blob[: 8 * self._table.count].view(np.int64)
         places = np.flatnonzero(self._direct[: self._reach])
@@ -386,12 +386,12 @@ def _of_numbers(given: npt.NDArray[Any], codes: Codes) -> Ids:
 
 
 def _lie_close(low: int, high: int, count: int) -> bool:
-    """Whether so many numbers lie close enough together for a table of all that may be there."""
+    """Whether this many numbers are close enough together for a direct table."""
     return high - low < 2 * count + FEW
 
 
 def _in_order(numbers: Numbers, codes: Codes) -> Ids:
-    """Ids of distinct numbers in ascending order; changes codes that were given to them before."""
+    """Ids of distinct numbers in ascending order; updates the codes given before."""
     order = np.argsort(numbers)
     new = np.empty(len(numbers), np.uint32)
     new[order] = np.arange(len(numbers), dtype=np.uint32)

@@ -80,7 +80,7 @@ class LabelSets:
 
 
 def as_written(label: Any) -> Any:
-    """A label as text has it: 1, where the number is 1.0."""
+    """A label as written in text: 1 for the number 1.0."""
     whole = isinstance(label, float) and label.is_integer() and abs(label) < 2**53
     return int(label) if whole else label
 

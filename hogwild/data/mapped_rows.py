@@ -1,7 +1,7 @@
-"""Rows that stay in their file: blocks are opened a few at a time, as an order comes to them.
+"""Rows that stay in their file: a few blocks are open at a time, in the order of the visits.
 
-A kernel sees a view of all rows, of which those of the open blocks have values and all others are
-empty. While it is at work, a thread walks along the order and asks the system for what comes next.
+A kernel sees a view of all rows. In this view, the rows of the open blocks have values, and all
+others are empty. While the kernel runs, a thread asks the system for the next blocks in the order.
 """
 
 import mmap
@@ -29,7 +29,7 @@ Numbers = npt.NDArray[Any]
 
 
 class MappedRows(StoredRows):
-    """The rows of a file, some blocks of which are in memory at a time: there are no arrays."""
+    """The rows of a file, of which some blocks are in memory at a time; there are no arrays."""
 
     def __getattr__(self, name: str) -> Any:
         if name in ("_indptr", "begins", "ends", "indices", "values"):
@@ -93,14 +93,14 @@ class MappedRows(StoredRows):
         return values[picker.integers(0, len(values), most)] if len(values) > most else values
 
     def part(self, numbers: Numbers) -> Rows:
-        """Not to be had: some of the rows, which may lie anywhere."""
+        """Refused: some of the rows, which may lie anywhere."""
         raise DataError(
             f"{self.name}: its rows stay on the disk, where a part of them is not to be had; give "
             "the other part as a file of its own (validate, not early_stopping)"
         )
 
     def narrowed(self, columns: int) -> Rows:
-        """Not to be had: rows without some columns."""
+        """Refused: rows without some columns."""
         raise DataError(
             f"{self.name}: has {self.columns:,} columns, the training data {columns:,}, and its "
             "rows stay on the disk; convert rows that have no others"
@@ -139,7 +139,7 @@ def in_reach(rows: Rows) -> Rows:
 
 
 class Reader:
-    """Opens blocks for one worker. Arrays are used again, so what was open before is gone."""
+    """Opens blocks for one worker. Opening reuses the arrays, so earlier blocks are gone."""
 
     def __init__(self, rows: MappedRows) -> None:
         self._rows, self._file = rows, rows.file
@@ -167,7 +167,7 @@ class Reader:
         return piece
 
     def follow(self, part: Callable[[int], Numbers], first: int, count: int) -> None:
-        """Asks for what the parts of an order need, from the first on, ahead of their opening."""
+        """Asks for the blocks of the parts of an order ahead of time, from the first part on."""
         self.rest()
         self._ahead = _Ahead(self._rows, part, range(first, count))
         self._ahead.start()
@@ -195,7 +195,7 @@ class Reader:
 
 
 class _Ahead(Thread):
-    """Walks along an order, some windows before whoever opens them."""
+    """Goes through an order, some windows ahead of the reader."""
 
     def __init__(self, rows: MappedRows, part: Callable[[int], Numbers], numbers: range) -> None:
         super().__init__(daemon=True)

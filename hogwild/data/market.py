@@ -1,7 +1,8 @@
 """Matrix Market files: a sparse matrix of users by items as text, with places instead of ids.
 
-The ids are the numbers of rows and columns from 0 on, as in scipy; the text counts from 1. Read are
-coordinates with real, integer or pattern values (of which each is 1), general and not symmetric.
+The ids are the numbers of rows and columns from 0 on, as in scipy; the text counts from 1. Only
+general matrices in coordinate form are read, with real, integer or pattern values; a pattern value
+is 1.
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ NO_MATRIX = f"is not a Matrix Market file; expected a first line like {FIRST_LIN
 class _Places:
     """A column of places from 1 to a limit, whose codes are one less; others are refused.
 
-    Of a piece of text it is a copy, which knows where the codes are to be written.
+    Each piece of text has a copy, which knows where to write the codes.
     """
 
     def __init__(self, role: str) -> None:

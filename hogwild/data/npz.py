@@ -1,10 +1,10 @@
 """Rows in numpy's `.npz`, laid out as `scipy.sparse.save_npz` does, with the labels beside them.
 
-Read are the matrix formats csr, csc and coo; `data` may be missing where every value is 1, and the
-labels are looked for in the file (`y`, `labels`, `target`, `targets`) and then beside it, as
-`<name>.y.npy` and `<name>.labels.npy`. Several labels a row are a CSR matrix beside the other one:
-`label_indptr`, `label_indices`, and `label_names` (0, 1, ... where they are missing). Without any,
-`y` is None; training will ask for labels.
+The matrix formats csr, csc and coo are read. `data` may be missing if every value is 1. Labels are
+looked for in the file (`y`, `labels`, `target`, `targets`) and then beside it, as `<name>.y.npy`
+and `<name>.labels.npy`. Several labels a row are a CSR matrix beside the other one: `label_indptr`,
+`label_indices`, and `label_names` (0, 1, ... where they are missing). Without any, `y` is None;
+training will ask for labels.
 """
 
 import math
@@ -80,8 +80,8 @@ class Arrays:
         size = sum(info.file_size for info in self.archive.zip.infolist())
         if size > max(SUSPECT, PACKED * self.packed):
             raise DataError(
-                f"{name}: unpacks to {size:,} bytes, more than {PACKED} times its size, which is "
-                "no data; if it is, save it uncompressed"
+                f"{name}: unpacks to {size:,} bytes, more than {PACKED} times its size, and is "
+                "refused; if it holds real data, save it uncompressed"
             )
 
     def __contains__(self, key: str) -> bool:
@@ -115,7 +115,7 @@ class Arrays:
 
     @contextmanager
     def _reading(self, place: str) -> Iterator[None]:
-        """Says what is wrong with a part of the file. zipfile and numpy have many words for it."""
+        """Turns the many errors of zipfile and numpy into one error about a part of the file."""
         try:
             yield
         except MemoryError as error:
@@ -159,8 +159,8 @@ def matrix_format(arrays: Arrays, other: str = "") -> str:
 def _index_base(arrays: Arrays, wanted: str | int) -> int | None:
     """What is wanted, or what the file names, or None.
 
-    The columns themselves lie in their places here: the base is only the number that text would
-    give to the first of them, so a matrix fits to text of either base.
+    The columns of a matrix are always in their places. The base is only the number that text would
+    give to the first column, so a matrix goes with text of either base.
     """
     base = int(arrays.get("index_base", INTEGERS, 0)) if "index_base" in arrays else None
     if base not in (0, 1, None):

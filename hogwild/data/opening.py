@@ -1,4 +1,4 @@
-"""Opening files, packed or not. What the system complains about becomes a `DataError`."""
+"""Opens files, packed or not. Errors of the system become a `DataError`."""
 
 import bz2
 import gzip
@@ -24,7 +24,7 @@ PYTHONS_ZSTD = "compression.zstd"  # from 3.14 on
 
 
 class Packing(NamedTuple):
-    """A way to pack files: its name, and what unpacks an open file and what packs into one."""
+    """A way to compress files: its name, what unpacks an open file, and what packs into one."""
 
     name: str
     reader: Callable[[BinaryIO], Any]
@@ -32,8 +32,8 @@ class Packing(NamedTuple):
 
 
 def _gzip_reader(raw: BinaryIO) -> Any:
-    # Reads on to the end: zeros behind a member are padding, as for gzip(1); all else must be
-    # another member, or is an error
+    # Reads on to the end: zeros behind a member are padding, as for gzip(1). Anything else must be
+    # another member; otherwise it is an error
     return gzip.GzipFile("", "rb", fileobj=raw)
 
 
@@ -95,9 +95,9 @@ PACKINGS = {
 class Streams(io.RawIOBase):
     """The contents of packed streams one after the other, with nothing between and behind them.
 
-    Python's own readers take what is no stream for garbage behind the last one, and leave out the
-    rest of the file. But a stream with a flipped bit looks just like garbage. Zeros are refused
-    like all else, unless the format has them as padding.
+    Python's own readers take bytes that are no stream for garbage behind the last stream, and leave
+    out the rest of the file. But a stream with a flipped bit looks just like garbage. Zeros are
+    refused, too, unless the format has them as padding.
     """
 
     def __init__(
@@ -233,7 +233,7 @@ class Watched(io.FileIO):
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """Opens a file to read; what the system complains about, now or later, becomes a DataError."""
+    """Opens a file to read; errors of the system, now or later, become a DataError."""
     with explained(path), status.doing(f"reading {path.name}") as now:
         size = path.stat().st_size
         with Watched(path, Progress(now, size)) as raw, unpacked(path, raw, "rb") as file:
@@ -254,7 +254,7 @@ def exhaust(file: BinaryIO) -> None:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Within it, what goes wrong with a file becomes a DataError that names the file."""
+    """A context in which errors of a file become a DataError that names the file."""
     try:
         yield
     except FileNotFoundError:

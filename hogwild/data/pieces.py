@@ -20,16 +20,15 @@ All formats of text are read through `read_pieces`. A format gives it a `Parser`
   what is no text.
 - A piece ends with a newline, even if the file does not, and has `PADDING` bytes more behind it.
   Its buffer is used again once `parse` has returned.
-- What is found does not depend on the number of threads, and must not depend on the cuts: `HEAD`
+- The result does not depend on the number of threads, and must not depend on the cuts: `HEAD`
   bytes are in a file's first piece (and its last line), `PIECE` bytes in each other one.
 - While `parser.alone` is true, a piece is parsed after the one before it was taken: the first lines
   may decide how all others are to be read.
-- Of all errors the first one in the order of the text is raised, whoever found it.
+- Of all errors, the first one in the order of the text is raised, whichever thread found it.
 - Memory is bounded: at most twice as many pieces as threads are parsed and not yet taken. Their
   results may use arrays of a `Pool` again and again, and be copied from there into arrays that
   are `Growing`.
-- What is no regular file (a pipe), or is packed, is read and unpacked by one thread at a time while
-  the others parse.
+- A pipe or a compressed file is read and unpacked by one thread at a time while the others parse.
 
 A regular file is read by the parsing threads into a buffer that stays in their caches. That takes
 as long as parsing a memory-mapped file, and a mapped file that becomes shorter would end the
@@ -64,7 +63,7 @@ SMALL = 1 << 22  # bytes of text that one thread reads sooner than several
 SAMPLES, SAMPLE = 16, 1 << 16  # places in the files, and bytes there, to see how dense text is
 PAGE, TOUCHED = 1 << 12, 1 << 23  # bytes of the smallest pages, and of pages at a time
 UNPACKED = 4  # bytes of text in a byte of a packed file, about
-PACKED = 500  # times as much text as packed bytes are no data, from some size on
+PACKED = 500  # more text than this for each packed byte is refused, from some size on
 SUSPECT = 1 << 30  # bytes of text: that size
 LONG = 1 << 26  # bytes of a line, before which nobody asks whether it fits into memory
 PER_BYTE = 8  # bytes of memory that parsing takes for each byte of a long line, about
@@ -145,12 +144,12 @@ class Parser(Generic[T]):
         raise NotImplementedError
 
     def take(self, found: T) -> Callable[[], None] | None:
-        """Adds what was in the next piece, all but the work that can be done side by side."""
+        """Adds the result of the next piece, except for the work that can be done in parallel."""
         raise NotImplementedError
 
 
 class Pool(Generic[T]):
-    """Things that are used again: as many as are in use at the same time."""
+    """Objects that are reused: as many as are in use at the same time."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
@@ -185,7 +184,7 @@ class Growing:
         self._filled = threading.Condition()
 
     def add(self, counts: Sequence[int], size: int) -> list[int]:
-        """Where so many more numbers belong in each array, which came of `size` bytes of text.
+        """The places of more numbers in each array; they came from `size` bytes of text.
 
         One `filling` must follow.
         """
@@ -439,7 +438,7 @@ class _Regular:
         return count
 
     def check(self) -> None:
-        """Refuses the file if it is not any more what it was when reading began."""
+        """Refuses the file if it has changed since reading began."""
         known = os.fstat(self._file.fileno())
         if (known.st_size, known.st_mtime_ns) != (self._known.st_size, self._known.st_mtime_ns):
             raise self._changed()
@@ -454,7 +453,7 @@ class _Regular:
 
 
 class _Pipe(Watched):
-    """A pipe, which may give nothing for long: who waits for it can be told to stop."""
+    """A pipe, which may give nothing for a long time: a waiting thread can be stopped."""
 
     def __init__(self, path: Path, progress: Progress, stopped: Callable[[], bool]) -> None:
         super().__init__(path, progress)
@@ -523,14 +522,14 @@ class _Stream:
         return have, have if self._ended else cut
 
     def _check_ratio(self, more: int) -> None:
-        """Refuses a small file that unpacks to very much, as nobody's data does."""
+        """Refuses a small file that unpacks to far more than data does."""
         self._unpacked += more
         if self._file is self._raw or self._unpacked < SUSPECT:
             return
         if self._unpacked > PACKED * self._raw.tell():
             raise DataError(
-                f"{self._path}: unpacks to more than {PACKED} times its size, which is no data; if "
-                "it is, unpack it first"
+                f"{self._path}: unpacks to more than {PACKED} times its size and is refused; if "
+                "it holds real data, unpack it first"
             )
 
     def check(self) -> None:
@@ -554,7 +553,7 @@ def _source(path: Path, progress: Progress, stopped: Callable[[], bool]) -> Sour
 
 
 class _Done(NamedTuple):
-    """What came of a piece: what was found in it (if a line begins in it), or an error."""
+    """The result of a piece (if a line begins in it), or an error."""
 
     source: Source | None
     found: Any = None
@@ -656,7 +655,7 @@ class _Reading:
             return _Done(source, error=DataError(problem))
 
     def _take(self) -> Callable[[], None] | None:
-        """Takes what is next, if it is ready; what is left to do with it."""
+        """Takes the next result, if it is ready; returns the work that is left to do with it."""
         with self._changed:
             done = self._ready.pop(self._taken, None)
             if done is None or self._failed:

@@ -1,4 +1,4 @@
-"""What ratings look like, and what that means for several workers on shared factors.
+"""Statistics of ratings, and what they mean for several workers on shared factors.
 
 omega, delta and rho are the letters of the Hogwild! paper (Niu, Recht, Re, Wright 2011) for the
 hypergraph of matrix completion: its nodes are the rows of both factor matrices (a user's and an
@@ -45,7 +45,7 @@ class RatingStatistics:
         chance: the same share for a rating taken at random: how often two workers, each at a random
             rating, have the same user or the same item.
 
-    Of pairs without values, what is about values is None or empty, and there are 0 kinds.
+    For pairs without values, the attributes about values are None or empty, and there are 0 kinds.
     """
 
     users: int

@@ -171,7 +171,7 @@ class Ratings:
         return int(repeated), first
 
     def _merged(self, first: Codes, how: str) -> Values | None:
-        """Values in which that of a pair's first rating is the mean, or the last, of all."""
+        """The values, where the first rating of a pair has the mean, or the last, of all."""
         if self.values is None:
             return None
         if how == "mean":
@@ -216,7 +216,7 @@ def counts_of(codes: Codes, size: int) -> npt.NDArray[np.uint64]:
 
 
 def grouped(codes: Codes, others: Codes, size: int) -> tuple[Codes, npt.NDArray[np.uint64]]:
-    """What stands beside each of so many codes, code by code, and where each code's begin."""
+    """`others` grouped by code, and where the group of each code begins."""
     starts = np.zeros(size + 1, np.uint64)
     kernels.count_codes(codes, starts)
     entries = np.empty(len(codes), np.uint32)

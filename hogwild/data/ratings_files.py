@@ -107,7 +107,8 @@ def save_ratings(ratings: Ratings, path: PathLike) -> None:
     Args:
         ratings: the data.
         path: the file, `.csv`, `.tsv`, `.npz` or `.mtx`; text also with `.gz`, `.bz2`, `.xz` or
-            `.zst` behind. It is replaced once all is written, and untouched if anything fails.
+            `.zst` behind. It is replaced once all is written, and stays untouched if anything
+            fails.
 
     Raises:
         HogwildError: the file cannot be written, or the format cannot hold the data.

@@ -1,7 +1,7 @@
 """Ratings in numpy's `.npz`: a matrix as scipy saves it, or arrays of users, items and values.
 
 The arrays hold the ids themselves, unless there are `user_ids...` and `item_ids...` as well: then
-they hold codes. So it is written here, which keeps ids of any kind, in their order.
+they hold codes. Files are written here with codes, which keeps ids of any kind in their order.
 """
 
 from pathlib import Path

@@ -36,11 +36,11 @@ class Rows:
     """Sparse rows with a label each, in compressed sparse row (CSR) form.
 
     ``Rows(X, y)`` takes a scipy sparse matrix (or a dense array) and one label per row. Float32
-    values and 32-bit indices are used where they lie; only what has another type is copied. The
-    labels may be values of any kind; of two, the smaller one is the negative class. A row may have
-    several labels, or none: ``y`` is then a matrix of 0 and 1, or a list of lists or sets. It may
-    be left out for data to predict. A row of weight k counts like k copies of it, one of
-    weight 0 like none.
+    values and 32-bit indices are used without a copy; other types are converted. The labels may be
+    values of any kind; of two, the smaller one is the negative class. A row may have several
+    labels, or none: ``y`` is then a matrix of 0 and 1, or a list of lists or sets. It may be left
+    out for data to predict. A row of weight k counts like k copies of it, one of weight 0 like
+    none.
 
     Attributes:
         indptr, indices, values: the CSR arrays (uint64, uint32, float32), not writeable.
@@ -51,8 +51,8 @@ class Rows:
         index_base: 0 or 1: the number that text gave to the first column; None where the data has
             not been text, and the columns simply lie in their places.
         feature_names: the names of a data frame's columns, or None.
-        features: how the rows were made of text or a table (`hogwild.Features`), or None.
-        notes: what is to be said about how the rows were read.
+        features: how the rows were made from text or a table (`hogwild.Features`), or None.
+        notes: notes for the user about how the rows were read.
         name: where the rows come from, for messages.
     """
 
@@ -144,7 +144,7 @@ class Rows:
 
     @property
     def is_part(self) -> bool:
-        """Whether these are some of the rows of others, among whose values theirs lie."""
+        """Whether these are some rows of another object, and share its arrays."""
         return self._indptr is None
 
     @property
@@ -266,7 +266,7 @@ class Rows:
         return self.values[places]
 
     def at_hand(self) -> Iterator[tuple[slice, CSRParts]]:
-        """The rows, all at once or some at a time: which they are, and their arrays."""
+        """The rows, all at once or some at a time: their numbers and their arrays."""
         yield slice(0, len(self)), (self.begins, self.ends, self.indices, self.values)
 
     def lengths(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -326,7 +326,7 @@ class Rows:
 
 
 def joined(parts: Sequence[Rows], name: str) -> Rows:
-    """The rows of several files as those of one data set; they must agree in what they are."""
+    """The rows of several files as one data set; their kinds must agree."""
     if len(parts) == 1:
         return parts[0]
     first = parts[0]
@@ -374,7 +374,7 @@ def check_same_base(rows: Rows, base: int | None, other: str) -> None:
 
 
 def check_same_features(rows: Rows, features: Any, other: str) -> None:
-    """Refuses rows that were made of text or a table in another way than those of `other`."""
+    """Refuses rows that were made from text or tables in another way than the rows of `other`."""
     if rows.features is None and features is None:
         return
     if rows.features is None:
@@ -385,7 +385,7 @@ def check_same_features(rows: Rows, features: Any, other: str) -> None:
     unlike = rows.features.unlike(features)
     if unlike and features is None:
         raise DataError(
-            f"{rows.name} has rows of text or a table, and those of {other} are not of such"
+            f"{rows.name} has rows made from text or a table, and those of {other} were not"
         )
     if unlike:
         raise DataError(

@@ -8,8 +8,8 @@
                 how rows were made of text or tables, as model files have it
 
 All is little-endian. Blocks, their parts and arrays begin on multiples of 64 bytes; zeros, behind
-the JSON blanks, are between them. To open a file the head and the JSON are looked at, and the
-length. The rest is checked when it is first used.
+the JSON blanks, are between them. Opening a file checks the head, the JSON and the length. The rest
+is checked when it is first used.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ LINE = 64
 BLOCK_BYTES = 64 << 10  # of a block, about: what a disk reads well, and caches hold many of
 MOST_ROWS = 1 << 16  # of a block
 BATCH = 4_000_000  # non-zeros that are packed at a time
-LOOKED_AT = 8  # blocks, at most, to see whether memory has what will be wanted
+LOOKED_AT = 8  # blocks, at most, that are checked for being in memory
 LABEL_KINDS = "fiubUS"
 SETS = "label_starts", "label_numbers", "label_names"
 INDEX = {"offsets": np.uint64, "firsts": np.uint64, "checks": np.uint64, "kinds": np.uint8}
@@ -97,7 +97,7 @@ def arrays_of(rows: Rows) -> dict[str, Array]:
 
 
 class Writer:
-    """Writes rows as they come; of them, only those of a block that is not full are kept."""
+    """Writes rows as they come; only the rows of the last, incomplete block stay in memory."""
 
     def __init__(self, file: BinaryIO, each: int) -> None:
         self._file, self._each = file, each
@@ -159,7 +159,7 @@ class Writer:
         self._place += len(out)
 
     def shift(self) -> None:
-        """Columns of what was added so far counted from 1: they are one more than was said."""
+        """Corrects the rows so far: their columns were stored one too small."""
         self._index["kinds"] = [kinds | kernels.SHIFTED for kinds in self._index["kinds"]]
         self._left = self._left[0], self._left[1] + np.uint32(1), self._left[2]
 
@@ -329,7 +329,7 @@ class RowsFile:
         return int(-(-self.rows // self.each))
 
     def damaged(self, what: str) -> DataError:
-        """The error for a file that is not as it was written."""
+        """The error for a file that is damaged."""
         return DataError(
             f"{self.name}: is damaged or cut off: {what}. Convert the data again, or get the file "
             "anew"
@@ -367,7 +367,7 @@ class RowsFile:
 
     @cached_property
     def index(self) -> Blocks:
-        """The blocks as kernels take them, once it is certain that each lies within the file."""
+        """The blocks as kernels take them, after a check that each lies within the file."""
         arrays = {name: self.array(name) for name in INDEX}
         lengths = self.blocks + 1, self.blocks + 1, self.blocks, self.blocks
         for (name, kind), length in zip(INDEX.items(), lengths, strict=True):
@@ -419,7 +419,7 @@ class RowsFile:
                 os.posix_fadvise(self._descriptor, int(begin), size, os.POSIX_FADV_WILLNEED)
 
     def _are_there(self, blocks: npt.NDArray[np.int64]) -> bool:
-        """Whether memory has some of these blocks, and so likely all."""
+        """Whether some of these blocks are in memory; then likely all are."""
         if not hasattr(os, "RWF_NOWAIT"):
             return False
         byte = bytearray(1)
@@ -466,7 +466,7 @@ def _opened_again(name: str, head: bytes) -> RowsFile:
 
 
 class StoredRows(Rows):
-    """The rows of a file. They are read and checked when they are first looked at."""
+    """The rows of a file. They are read and checked when they are first used."""
 
     def __init__(self, file: RowsFile, index_base: str | int = "auto") -> None:
         self.name, self.columns, self.file = file.name, file.columns, file
@@ -510,7 +510,7 @@ class StoredRows(Rows):
 
     @property
     def is_part(self) -> bool:
-        """Whether these are some of the rows of others, among whose values theirs lie."""
+        """Whether these are some rows of another object, and share its arrays."""
         return self.is_open and super().is_part
 
     @property

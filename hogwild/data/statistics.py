@@ -1,4 +1,4 @@
-"""What data looks like, and what that means for several workers on one set of weights.
+"""Statistics of rows, and what they mean for several workers on one set of weights.
 
 omega, delta and rho are the letters of the Hogwild! paper (Niu, Recht, Re, Wright 2011) for the
 hypergraph whose nodes are the columns and whose edges are the rows.
@@ -30,7 +30,8 @@ GROUP = 64  # rows whose collisions are counted at once: the bits of a mask
 # A core's private cache of 1 MiB holds so many cache lines of so many weights.
 PRIVATE_LINES = 16_384
 LINE = 16
-# Above this share of touches on lines that a core could keep for itself, sharing does not pay.
+# If the lines that a core could keep for itself get more than this share of accesses, sharing is
+# slow.
 MOST_SHARED = 0.10
 SAMPLED_ROWS = 2_000
 MOST_SAMPLED = 2**18
@@ -152,14 +153,15 @@ def meaning(statistics: Statistics) -> str:
 def sharing(rows: Rows) -> Sharing:
     """Judges from up to 2,000 rows whether workers without locks gain on one array of weights.
 
-    They do where at most a tenth of the non-zeros falls on the cache lines of weights that a core
-    could keep in its private cache. All others come from far away in any case.
+    They gain if at most a tenth of the non-zeros falls on the cache lines of weights that a core
+    could keep in its private cache. All other lines come from the shared cache or memory in any
+    case.
     """
     lines = -(-rows.columns // LINE)
     if lines <= PRIVATE_LINES:
         reason = (
-            f"all {rows.columns:,} weights fit into a core's private cache, from which every "
-            "write of another worker would drive them"
+            f"all {rows.columns:,} weights fit into a core's private cache, and every write of "
+            "another worker would evict them from there"
         )
         return Sharing(1.0, False, reason)
     picked = _sampled_rows(rows)
@@ -167,7 +169,7 @@ def sharing(rows: Rows) -> Sharing:
     share = _private_share(seen, others, lines)
     pays = share <= MOST_SHARED
     so = (
-        "most weights come from far away anyway, and workers can wait for them side by side"
+        "most weights come from far away anyway, and workers can fetch them in parallel"
         if pays
         else "a core would keep these in its private cache if other workers did not write there"
     )
@@ -197,7 +199,7 @@ _FREQUENCIES: WeakKeyDictionary[Rows, Frequency] = WeakKeyDictionary()
 
 
 def largest_columns(rows: Rows, most: int) -> list[tuple[int, float]]:
-    """The columns whose values are the largest, and the mean size of these; of a few rows."""
+    """The columns with the largest values in a few rows, and the mean sizes of these values."""
     _, held, sizes = _sample(rows)
     columns, where = np.unique(held, return_inverse=True)
     means = np.bincount(where, sizes, len(columns)) / np.bincount(where, minlength=len(columns))
@@ -302,7 +304,7 @@ def _places(rows: Rows, picked: Words) -> Words:
 def _private_share(
     seen: npt.NDArray[np.uint32], other: npt.NDArray[np.uint32], lines: int
 ) -> float:
-    """The share of touches on the most used lines, which one half of a sample picks out.
+    """The share of accesses to the most used lines, which one half of a sample selects.
 
     The share is measured on the other half: on the first, chance would make any line look much
     used. Lines that the first half has not seen fill the room left, with equal parts of the rest.

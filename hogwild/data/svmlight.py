@@ -1,10 +1,11 @@
 """svmlight text: a row a line, `label index:value index:value ... # comment`.
 
-In a file of several labels a row they have commas between them, as LIBSVM writes them; a row
-without any begins with a blank.
+Several labels of a row are separated by commas, as LIBSVM writes them; a row without any label
+begins with a blank.
 
-A compiled kernel parses blocks of lines. What it does not understand is parsed here once more, by
-regular expressions: a number that is hard to round, or a mistake, which gets its message here.
+A compiled kernel parses blocks of lines. A line that it cannot read is parsed again here, by
+regular expressions: it has a number that is hard to round, or a mistake. The messages for mistakes
+are made here.
 """
 
 import re
@@ -51,10 +52,10 @@ def read(
 def hand_on(
     paths: Sequence[Path], use: Callable[[Rows], None], *, index_base: str | int, labels: bool
 ) -> None:
-    """Reads files as one, and keeps nothing: `use` gets the rows of one piece after the other.
+    """Reads files as one, and keeps nothing: `use` gets the rows of each piece in turn.
 
-    Their columns are those so far. Where the first one turns out to be number 0, the `index_base`
-    of what follows is 0.
+    The rows have the columns seen so far. Once the first column turns out to be number 0, the
+    `index_base` of the following rows is 0.
     """
     reader = Handing(name_of(paths), index_base, labels, use)
     read_pieces(paths, reader)
@@ -207,7 +208,7 @@ def _first_line(piece: Piece) -> bytes:
 
 
 class _Reader(Parser[_Found]):
-    """All rows so far. Until the first one is there, nobody knows whether rows have labels."""
+    """All rows so far. Whether rows have labels is unknown until the first row is there."""
 
     def __init__(self, paths: Sequence[Path], index_base: str | int, labels: bool) -> None:
         self.alone = True

@@ -28,7 +28,7 @@ SHIFT = 20
 # of 0.29; on RCV1 (CCAT) Bottou's svmsgd has 6 % and 0.23.
 TEACHING = 1000.0
 LEANING = 0.9
-# Of several classes, to which rows do not lean, words tell whose normal number is larger than this
+# With several classes, rows do not lean; the words that tell have a normal number above this
 TELLING, TOPIC_TEACHING = 2.0, 30.0
 PILOT = 4096  # rows that the scores are calibrated on
 BISECTIONS = 60

@@ -2,7 +2,7 @@
 
 A document has a label, a topic and a log-normal number of words. Its words are common ones, those
 of its topic, and some that lean to the label. Planted pairs stand in one order in documents of one
-label and in the other order in the others: a word alone says nothing of them.
+label and in the other order in the others: a single word says nothing about the label.
 """
 
 from collections.abc import Iterator

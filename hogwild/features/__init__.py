@@ -1,1 +1,1 @@
-"""Raw input to hashed columns: text, tables, JSON lines, and the formats of other programs."""
+"""From raw input to hashed columns: text, tables, JSON lines, and the formats of other programs."""

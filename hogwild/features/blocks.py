@@ -1,4 +1,4 @@
-"""A file in blocks of whole lines, dealt to threads: one reads while the others parse."""
+"""Deals a file to threads, in blocks of whole lines: one thread reads while the others parse."""
 
 import io
 import os
@@ -34,7 +34,7 @@ class Block:
 
 
 def last_line(text: Bytes, begin: int, end: int) -> int:
-    """Where the last whole line of text[:end] ends, of which text[:begin] has none; else 0."""
+    """The place behind the last line end in text[begin:end]; 0 if there is none."""
     for first in (max(begin, end - TAIL), begin):  # most lines are short
         place = text.data[first:end].tobytes().rfind(b"\n")
         if place >= 0:
@@ -86,7 +86,7 @@ class Dealer:
         return self._peeked
 
     def check(self) -> None:
-        """Refuses a file that is not any more what it was."""
+        """Refuses a file that has changed since it was opened."""
         if self._known is not None:
             now, known = os.fstat(self._file.fileno()), self._known
             if (now.st_size, now.st_mtime_ns) != (known.st_size, known.st_mtime_ns):

@@ -1,4 +1,4 @@
-"""What characters become before words are hashed: small letters, or 0 where they separate words."""
+"""Maps characters before words are hashed: to lowercase, or to 0 where they separate words."""
 
 import unicodedata
 from functools import cache
@@ -16,10 +16,10 @@ OF_WORDS = "LNM"  # Unicode's categories of characters in words: letters, digits
 
 @cache
 def characters(lowercase: bool) -> npt.NDArray[np.uint16]:
-    """For each character its small letter, or itself; 0 where it separates words.
+    """For each character its lowercase letter, or itself; 0 where it separates words.
 
-    Words have letters, digits, marks and `_`. A small letter that takes another number of bytes in
-    UTF-8 is not taken.
+    Words have letters, digits, marks and `_`. Lowercase is used only if it takes the same number of
+    bytes in UTF-8.
     """
     table = np.zeros(CHARACTERS, np.uint16)
     for code in range(1, CHARACTERS):

@@ -79,7 +79,7 @@ def style_of(line: bytes) -> str:
 def _are_labelled(lines: list[bytes], style: str, known: tuple[Any, ...], name: str) -> bool:
     """Whether the lines of a file to predict have labels: words that the model knows, or numbers.
 
-    Lines that begin with a label in part only are refused.
+    A file is refused if only some of its lines begin with a label.
     """
     labels = {str(as_written(label)) for label in known}
     found = 0

@@ -1,4 +1,4 @@
-"""From raw input to rows, and what has to be remembered to do the same once more."""
+"""From raw input to rows, and the state that is needed to repeat this for new input."""
 
 import dataclasses
 import io
@@ -56,9 +56,9 @@ class Names(NamedTuple):
 class Features:
     """How text and tables become rows of a sparse matrix.
 
-    `rows` makes rows for training, whose `features` remember the settings and what was learned from
-    the data: the idf, means, names. Their `rows` makes rows to predict in the same way. So does
-    `model.features.rows`, of a model that was trained on such rows.
+    `rows` makes rows for training. The attribute `features` of these rows keeps the settings and
+    what was learned from the data: the idf, means, names. `rows.features.rows` makes rows for
+    prediction in the same way. So does `model.features.rows` of a model trained on such rows.
 
         features = hogwild.Features(ngrams=2)
         rows = features.rows(["a good film", "a bad film"], ["pos", "neg"])
@@ -88,13 +88,13 @@ class Features:
 
     @property
     def given(self) -> list[str]:
-        """The names of the settings that are not the usual ones."""
+        """The names of the settings that differ from their defaults."""
         plain = Settings().as_dict()
         return [name for name, value in self.settings.as_dict().items() if value != plain[name]]
 
     @property
     def columns(self) -> int:
-        """How many columns rows have: two for each number, and those that are hashed."""
+        """How many columns rows have: two for each numeric column, and the hashed ones."""
         return 2 * len(self.numbers) + (1 << self.settings.bits)
 
     def rows(self, data: Any, y: Any = None) -> Rows:
@@ -204,7 +204,7 @@ class Features:
         in_blocks(dealer, make, threads, found)
 
     def _rows(self, found: Collector, name: str, threads: int, new: bool) -> Rows:
-        """What was found as rows; what is to be remembered is learned from new ones."""
+        """The rows that were found; from training rows, learns the idf, means and names."""
         made = found.made(name)
         if made.replaced:
             warnings.warn(
@@ -280,7 +280,7 @@ class Features:
         in_shares(weigh, len(made.indptr) - 1, threads)
 
     def unlike(self, other: "Features | None") -> list[str]:
-        """What lets the same input become other rows than by `other`; empty: nothing does."""
+        """The settings by which the same input becomes other rows than with `other`; or none."""
         if self is other:
             return []
         if other is None:
@@ -338,7 +338,7 @@ class Features:
                 for name in ("means", "scales")
             )
         except (KeyError, TypeError, ValueError, HogwildError) as error:
-            raise DamageError(f"what it says of its features makes no sense ({error!r})") from error
+            raise DamageError(f"its description of the features is invalid ({error!r})") from error
         found.learned = True
         found.idf = file.array("features_idf") if "features_idf" in file else None
         found.names = _names_in(file) if "features_names" in file else None

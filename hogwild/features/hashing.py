@@ -1,4 +1,4 @@
-"""Rows from fields: what a thread makes of its blocks, and how that becomes one set of rows."""
+"""Makes rows from fields: threads hash blocks, and their results become one set of rows."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -51,7 +51,7 @@ class Group(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a block came to."""
+    """The result of a block."""
 
     lengths: Words
     indices: npt.NDArray[np.uint32]
@@ -254,7 +254,7 @@ class Made(NamedTuple):
 class Collector:
     """Puts the parts of blocks one behind the other, in the order of the blocks.
 
-    Who comes with a part that has its place copies it there, while others do the same.
+    Threads copy the parts whose places are known, several at the same time.
     """
 
     def __init__(self) -> None:
@@ -271,7 +271,7 @@ class Collector:
         return self._next
 
     def add(self, number: int, parts: list[Part], share: float) -> None:
-        """Adds what a block came to that is such a share of a file; 0: nobody knows."""
+        """Adds the result of a block, which is this share of the file; 0: unknown."""
         with self._changed:
             self._waiting[number] = parts
             placed = []

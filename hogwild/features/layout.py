@@ -1,4 +1,4 @@
-"""What a format says of a file before it is read: its fields, and what finds them."""
+"""The layout of a file, known before it is read: its fields, and what finds them."""
 
 from collections.abc import Callable
 from typing import NamedTuple

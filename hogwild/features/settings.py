@@ -16,7 +16,7 @@ LABELS = "tab", "word", "fasttext", "none"
 LISTS = "numeric", "categorical", "text", "ignore", "interact"
 SUFFIXES = {f".{name}": name for name in FORMATS if name != "text"}
 RAW = SUFFIXES.keys() - {".csv", ".tsv"}  # which hold nothing else; these may hold ratings
-# What features are, and so which models go with which rows
+# Settings that decide what features are, and so which models fit which rows
 MEANING = "bits", "hashes", "ngrams", "characters", "lowercase", "interact"
 MOST_BITS = 30
 MOST_WORDS = 8
@@ -53,7 +53,7 @@ class Settings:
         stop_words: words to leave out.
         counting: what a word that occurs n times counts: n ("count"), 1 + log(n) ("log") or 1
             ("binary").
-        idf: whether columns weigh log((1 + rows) / (1 + rows with it)) + 1.
+        idf: whether columns are multiplied by log((1 + rows) / (1 + rows with it)) + 1.
         norm: "l2" scales rows to norm 1; by default where there is text.
         bits: there are 2^bits columns for hashed features.
         hashes: columns of each feature.

@@ -166,7 +166,7 @@ def columns_of(
     labels: bool,
     words: frozenset[str],
 ) -> Columns:
-    """What each column is: as is said, or as it looks in some rows."""
+    """The kind of each column: as given, or guessed from some rows."""
     if settings.label is None and labels:
         raise OptionError(
             f"label: which column of {name} has the label? Its columns are {_listed(names)}"
@@ -266,7 +266,7 @@ def pairs_of(settings: Settings, groups: list[Group]) -> tuple[tuple[int, int], 
 
 
 def resolved(settings: Settings, columns: Columns) -> Settings:
-    """The settings for other tables: what was guessed is said."""
+    """The settings for other tables, with the guessed kinds of columns."""
     lists: dict[str, Any] = {
         kind: tuple(name for name, what in columns if what == kind) for kind in (*KINDS, "ignore")
     }

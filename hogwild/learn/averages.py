@@ -1,7 +1,7 @@
-"""What an epoch came to: the last weights, or a mean of them over its end or all of it.
+"""The result of an epoch: the last weights, or their mean over its end or all of it.
 
-Which is best depends on the noise of the steps and on the distance to the optimum. A few rows
-decide.
+Which one is best depends on the noise of the steps and on the distance to the optimum. A sample of
+the rows decides.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ WORDS = ("last", "tail mean", "whole mean")  # the same, for people
 
 
 class Averages(Outcome):
-    """Means of the weights over snapshots, and which of them is taken."""
+    """Means of the weights over snapshots, and the choice among them."""
 
     def __init__(self, columns: int, width: int, effort: float, wanted: bool) -> None:
         self._columns = columns
@@ -49,7 +49,7 @@ class Averages(Outcome):
     def finish(
         self, shared: Arrays, reading: Any, snapshots: tuple[int, int] | None, part: int, parts: int
     ) -> Doubles:
-        """Makes a share of the weights whole, and means of sums of them.
+        """Scales a share of the stored weights, and turns sums over snapshots into means.
 
         Early snapshots come before the last quarter of an epoch. Where there were no late ones, the
         present weights take their place. Returns the squared lengths of the share of all
@@ -98,8 +98,8 @@ class Averages(Outcome):
 class RunAverages(Averages):
     """The mean of the weights over all epochs, as an averaged perceptron takes it.
 
-    It is over snapshots, of which each epoch has equally many (Freund and Schapire 1999, Collins
-    2002). `taken` is over how many.
+    The mean is over snapshots; each epoch has the same number of them (Freund and Schapire 1999,
+    Collins 2002). `taken` is the number of snapshots so far.
     """
 
     kept = ("stored", "mean", "taken")

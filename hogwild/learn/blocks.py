@@ -110,7 +110,7 @@ def _even(count: int, strips: int = BANDS) -> int:
 
 
 class Sorting:
-    """Sorts ratings into a grid, in four stages: `count`, `begin`, `sort`, `mix`.
+    """Sorts ratings into a grid, in four steps: `count`, `begin`, `sort`, `mix`.
 
     Workers share the pieces of a stage (chunks, or bands to mix); one of them does `begin`. The
     names of the arrays start with `prefix`.

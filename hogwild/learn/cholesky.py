@@ -1,4 +1,4 @@
-"""Equations with a symmetric matrix of few columns, solved by Cholesky's factors."""
+"""Solves equations with a symmetric matrix of few columns by Cholesky factorization."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ FEW_COLUMNS, FEWEST_ROWS, FEW_WORTH = 500, 2, 40.0
 
 
 def operations(nonzeros: int, rows: int, columns: int) -> float:
-    """About how many multiplications it takes to make the matrix of the rows, and to factor it."""
+    """About how many multiplications making and factoring the matrix of the rows takes."""
     return nonzeros**2 / rows + float(columns) ** 3
 
 
@@ -28,7 +28,7 @@ def products_worth(nonzeros: int, rows: int, columns: int) -> float:
 
 
 def are_few(columns: int, rows: int, nonzeros: int) -> bool:
-    """Whether columns are so few that a matrix for each step is cheap, and likely not singular."""
+    """Whether columns are few enough for a matrix in each step: cheap, and likely not singular."""
     is_cheap = products_worth(nonzeros, rows, columns) <= FEW_WORTH
     return columns <= FEW_COLUMNS and FEWEST_ROWS * columns <= rows and is_cheap
 

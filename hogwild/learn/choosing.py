@@ -1,4 +1,4 @@
-"""Which solver learns a linear model, and why, where that is open: by options, then by data."""
+"""Chooses the solver of a linear model, and says why: by the options, then by the data."""
 
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,7 @@ MOST_NUMBERS = 100_000_000
 FEW_COLUMNS = 2_000
 DENSE = 0.05  # share of the values that are not 0
 MOST_OPERATIONS = 100.0  # of normal equations, for each non-zero
-# The mean squared length of rows that are not scaled, and times l2 n from where dual is slow
+# From this mean squared length on, rows count as unscaled; dual is slow from this many times l2 n
 UNSCALED, HARD = 100.0, 1000.0
 # The same times, from where interior points are faster with the hinge, where columns are not so few
 # that each step has a matrix. And the mean square of values over that of a typical one, where
@@ -83,7 +83,7 @@ def by_data(config: "Config", rows: Rows, heads: "Heads", judged: bool) -> Choic
     if config.solver != AUTO or solver == SGD:
         return solver, why
     if judged:
-        return SGD, "rows to judge by end it early"
+        return SGD, "rows for validation end it early"
     if heads.several and heads.count * (len(rows) + 2 * rows.columns) > MOST_NUMBERS:
         return SGD, "a number for each class and row would take much memory"
     if _is_for_all_at_once(config, rows, heads):
@@ -108,7 +108,7 @@ def by_blocks(choice: Choice, config: "Config", heads: "Heads", has_room: bool) 
 
 
 def _is_for_all_at_once(config: "Config", rows: Rows, heads: "Heads") -> bool:
-    """Whether descent is likely near the optimum before others have learned one head by one."""
+    """Whether descent is likely faster than solvers that learn one head at a time."""
     if heads.coupled or heads.count < MANY_HEADS or config.zeroes:
         return False
     is_easy = float(config.l2 or 0.0) * len(rows) >= 1.0 and rows.columns > FEW_COLUMNS

@@ -103,7 +103,7 @@ class ClassPasses(Shards):
         return ClassSlope(loss, product, slope, gradient)
 
     def diagonal(self, slope: ClassSlope) -> Doubles:
-        """One like that of the Hessian: curvatures of columns times those of classes."""
+        """About the diagonal of the Hessian: curvatures of columns times curvatures of classes."""
         if not len(self._squares):
             add = partial(kernels.add_squares, self._rows)
             self._squares = self._sums(self._columns, add)[1] / self.size
@@ -187,7 +187,7 @@ class ClassPasses(Shards):
     def _looked(self, scores: Doubles, bias: Doubles) -> tuple[float, float, Doubles, Doubles]:
         """The means of losses, of <slopes, scores>, of slopes, and their derivatives by the bias.
 
-        The slopes of the rows are those at scores + bias from then on.
+        From then on, the stored slopes of the rows are those at scores + bias.
         """
         count = self._heads.count
         if not len(self._slopes):

@@ -1,7 +1,7 @@
 """The solver `closed`: the normal equations of the squared loss, solved directly.
 
-The Hessian is formed in one pass and factored in double precision. It is one of Newton's steps with
-an exact solution: what is proved, and steps that repair rounding, are those of `newton`.
+The Hessian is formed in one pass and factored in double precision. This is one step of Newton's
+method with an exact solution. The proof, and the steps that repair rounding, are those of `newton`.
 """
 
 import numpy as np

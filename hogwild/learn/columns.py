@@ -22,7 +22,7 @@ VALUES = 250_000  # of a shard, at least
 
 
 class ByColumn:
-    """The columns of some rows, which are made when they are first needed, by any thread."""
+    """The columns of some rows. Any thread makes them when they are first needed."""
 
     def __init__(self, rows: RowView, columns: int, intercept: bool) -> None:
         self._given, self._lock = (rows, columns, intercept), Lock()
@@ -37,7 +37,7 @@ class ByColumn:
 
 
 def columns_of(rows: RowView, columns: int, intercept: bool, threads: int = 1) -> Columns:
-    """The columns of rows; behind them one of ones for the intercept, or one without values."""
+    """The columns of rows, followed by the intercept's: all ones, or without values."""
     size, values = len(rows.begins), int((rows.ends - rows.begins).sum())
     spans = row_spans(size) if values >= SHARDS * columns else [view(Span, 0, size)]
 

@@ -36,7 +36,7 @@ class Progress(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """What conjugate gradients came to: d, the products of the rows with it, and -q(d)."""
+    """The result of conjugate gradients: d, the products of the rows with d, and -q(d)."""
 
     direction: Doubles
     changes: Doubles

@@ -2,9 +2,9 @@
 
     P(w, b) = l2/2 |w|^2 + l1 |w|_1 + 1/n sum of weight_i loss_i(<w, x_i> + b)
 
-An epoch replaces the losses by a quadratic model. In it, weights are set one after the other to
-where the model is least; conjugate gradients help where their signs hardly change any more. Then
-all weights move along the way that the model leads. There is no learning rate. An epoch of
+An epoch replaces the losses by a quadratic model. It sets one weight after the other to the minimum
+of the model; once the signs of the weights hardly change, conjugate gradients help. Then a line
+search moves all weights towards the minimum of the model. There is no learning rate. An epoch of
 stochastic gradient descent comes first. After Yuan, Ho and Lin, "An improved GLMNET for
 L1-regularized logistic regression", 2012.
 
@@ -43,18 +43,18 @@ from hogwild.parallel.memory import Arrays
 Numbers = npt.NDArray[np.uint32]
 T = TypeVar("T")
 
-# How near its minimum a model is left: this share of the distance at which it began, less where
-# distances shrink faster, and no less than this share of what ends the training
+# A model is solved to this share of its first distance, or less where distances shrink faster, and
+# to no less than this share of what ends the training
 NEAR, NEAREST, SAFE = 0.3, 1e-3, 0.3
-# Nearer from then on, where a single pass seemed enough but distances stayed above this share
+# Nearer from then on, if a single pass seemed enough but distances stayed above this share
 NEARER, SLOW = 0.25, 0.5
 PASSES, PRODUCTS = 30, 60  # for a model, at most
-# Conjugate gradients: where so many more passes seem to be needed, and in the last one at most such
-# a share of the weights changed its sign. They end at this share of the distance if any did
+# Conjugate gradients are used if this many more passes seem to be needed, and if in the last pass
+# at most this share of the weights changed sign. They end at this share of the distance if any did
 FAR, FEW, ROUGHLY = 20, 0.05, 0.3
 SHORTER = 1.0, 0.5, 0.25  # shares of their way that are tried
-# With at most so many columns the Hessian may be made: it takes as long as so many passes for each
-# value that a row has in them (measured: 0.3 to 0.6)
+# With at most this many columns the Hessian may be made. For each value that a row has in them,
+# this takes as long as this many passes (measured: 0.3 to 0.6)
 MOST_DENSE, DENSE = 1000, 0.4
 # Descent on it, between two solutions for the weights that are not 0: passes, additions, rounds
 DENSE_PASSES, DENSE_WORK, DENSE_ROUNDS = 1000, 50_000_000, 20
@@ -167,7 +167,7 @@ class CoordinateProof(Iterated):
         return descent
 
     def _begin_by_descent(self, descent: "Descent", size: int, passed: Passed) -> None:
-        """Begins at what an epoch of stochastic descent comes to, if that is better than zeros."""
+        """Begins with the weights of an epoch of descent, if they are better than zeros."""
         before, weights = descent.objective, np.zeros(size, np.float32)
         self._first.learn_sparse(weights, self.fetching, passed)
         if np.isfinite(weights).all():
@@ -181,7 +181,7 @@ class CoordinateProof(Iterated):
         self._looked = True
 
     def _improve(self, descent: "Descent", passed: Passed) -> None:
-        """Makes a step, and looks where that led; no look is needed where the target is reached."""
+        """Makes a step, and measures the result unless the target is reached."""
         before, gap = self._objective, self._objective - self.bound
         target = self._config.target
         enough = self._config.tol * self._size / gap if target is None and gap > 0.0 else 0.0
@@ -200,7 +200,7 @@ class CoordinateProof(Iterated):
         return self._descent.sums(None if self.reason is None else self.settle(shared))
 
     def settle(self, shared: Arrays) -> Doubles:
-        """Takes the objective of the weights in single precision; how that moves scores."""
+        """Takes the objective of the weights in single precision; returns how far scores move."""
         assert self._descent is not None
         moves, self._objective = self._descent.rounded()
         return moves
@@ -378,14 +378,14 @@ class Descent:
         return True
 
     def _candidates(self) -> Numbers:
-        """The columns that may move: at the start those that must, later some more."""
+        """The columns that may move: at the start those that have to, later some more."""
         share = MAYBE if self.weights.any() else 1.0
         columns = len(self.weights) - (not self._intercept)
         given = self._derivatives[:columns], self.weights, self._model
         return self._chosen[: kernels.choose(*given, share * self._l1, self._chosen)]
 
     def _share(self, enough: float) -> float:
-        """How near its minimum the model is worth to be solved."""
+        """How near its minimum it is worth solving the model."""
         before, now = self._distances
         faster = now / before if 0.0 < before < math.inf else NEAR
         if self._single and now > SLOW * before:
@@ -430,7 +430,7 @@ class Descent:
         return float((bounds[chosen + 1] - bounds[chosen]).sum()) / max(1, int(bounds[-1]))
 
     def _cost_of_hessian(self, chosen: Numbers) -> float:
-        """The passes over some columns that take as long as to make the Hessian of the model."""
+        """How many passes over some columns take as long as making the Hessian of the model."""
         if len(chosen) > MOST_DENSE:
             return math.inf
         return DENSE * self._share_of(chosen) * int(self._columns.bounds[-1]) / self._size

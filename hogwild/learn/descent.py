@@ -1,6 +1,6 @@
 """The solvers `gd` and `lbfgs`: batch gradient descent and L-BFGS, for teaching and comparison.
 
-Both are on the passes of `newton`, with its intercept, line search and proof. An epoch is a step,
+Both use the passes of `newton`, and its intercept, line search and proof. An epoch is a step,
 and takes two passes: one for the gradient g, and one for the scores along the direction d.
 
     gd       d = -g, as long as the curvature along it says
@@ -10,7 +10,7 @@ Where the slope of a loss jumps there is no line search. `gd` then makes steps a
 
     w <- w - g_t / (1/c + l2 (t - 1)),   without l2: w - c g_t / sqrt(t),   c = P(w) / |g_1|^2
 
-and keeps the best weights that it meets. After Nocedal and Wright, "Numerical optimization", 2006,
+and keeps the best weights so far. After Nocedal and Wright, "Numerical optimization", 2006,
 chapters 3 and 7; the rates of subgradients are those of Shalev-Shwartz, Singer and Srebro,
 "Pegasos", 2007, and the first step is that of Polyak, 1969, for a least objective of 0.
 """
@@ -75,7 +75,7 @@ class Gains:
 
 
 class DescentProof(NewtonProof):
-    """Weights that go along directions which gradients say."""
+    """Weights that move along directions found from gradients."""
 
     polishes = False
 
@@ -162,11 +162,11 @@ class LbfgsProof(DescentProof):
 
 
 class SubgradientProof(NewtonProof):
-    """The best weights that steps along subgradients met, and a bound from a mean of the slopes.
+    """The best weights of all steps along subgradients, and a bound from a mean of the slopes.
 
-    Slopes that any weights have are dual variables, and so is a mean of them, which proves much
-    more: its gradients are like those of an optimum (`NewtonProof` has the bound). Later ones
-    count more, like t^2.
+    The slopes at any weights are dual variables, and so is a mean of such slopes. The mean proves
+    much more: its gradients are like those of an optimum (`NewtonProof` has the bound). Later
+    slopes count more, like t^2.
     """
 
     kept = "stored", "walked"

@@ -1,9 +1,9 @@
 """The solver `dual`: stochastic dual coordinate ascent, which proves how near the optimum it is.
 
-It needs no learning rate. A pass sets each dual variable to where it is best (`steps/dual.py`). Now
-and then the objective of the weights is compared with the dual one, which is a lower bound of the
-optimum. Where the loss has kinks, the weights themselves are bad long after the dual variables are
-good: means of them, scaled, are tried, too.
+It needs no learning rate. A pass sets each dual variable to its best value (`steps/dual.py`). Now
+and then the objective of the weights is compared with the dual objective, which is a lower bound of
+the optimum. If the loss has kinks, the weights are bad long after the dual variables are good: so
+scaled means of the weights are tried, too.
 """
 
 import math
@@ -31,8 +31,8 @@ from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.steps.dual import NO_LIMIT, STATE, Plan, dual
 from hogwild.steps.step import Step
 
-# The squared value of the intercept's column, over the typical squared length of a row: about so
-# much, or as much as follows from l2 if that is more or less. With more, rows clash, above all
+# The squared value of the intercept's column, over the typical squared length of a row: about this
+# much, or as much as follows from l2 if that is more or less. With more, rows conflict, above all
 # those of several workers (3,000 rows of RCV1's shape, l2 1e-4, fixed order: 25 passes, not 12);
 # with less, the multiplier takes long (real RCV1, l2 1e-6: 900 passes, not 200)
 INTERCEPT = 0.03
@@ -81,13 +81,13 @@ class DualAscent(Solver):
         return view(Plan, c, *given)
 
     def rate(self, done: int, eta0: float) -> float:
-        """1 where copies may differ as much as they like, less where their changes clash."""
+        """1 while the changes of copies do not conflict, less when they do."""
         return eta0
 
     def ahead(self, eta0: float, copies: int) -> tuple[float, float]:
-        """Farther where changes clashed; as many times as there are copies is always safe.
+        """Farther where changes conflicted; a factor of the number of copies is always safe.
 
-        So the intercept goes always, which all rows have.
+        The intercept always uses that factor, since all rows have it.
         """
         return min(float(copies), 1.0 / eta0), float(copies)
 
@@ -96,7 +96,7 @@ class DualAscent(Solver):
         return len(self._data)
 
     def find_rate(self, sample: Sample) -> float:
-        """Steps are as long as they are best; shorter ones are for workers that clash."""
+        """Steps have their best length; they are shorter where the changes of workers conflict."""
         return 1.0
 
 
@@ -153,7 +153,7 @@ class DualProof(Proof):
         return np.zeros(0)
 
     def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
-        """Goes back to an earlier pass, but for the best weights: what was proved remains true."""
+        """Goes back to an earlier pass, but keeps the best weights: their proof remains true."""
         for name in ("stored", "row_state"):
             shared[name][:] = last[name]
         stored, state = shared["stored"], shared["row_state"]
@@ -174,12 +174,12 @@ class DualProof(Proof):
     # The passes
 
     def suits(self, start: Arrays) -> Arrays:
-        """What can be gone on from: dual variables are of no use to other rows."""
+        """What training can continue from: dual variables are of no use for other rows."""
         known = len(start.get("row_state", ())) == STATE * self._rows
         return {name: start[name] for name in start if name == "stored" or known}
 
     def begin(self, shared: Arrays, start: Arrays, at_zero: float) -> None:
-        """Makes dual variables of what training goes on from, and the weights that suit them."""
+        """Makes dual variables from what training continues from, and the weights for them."""
         self._reset()
         self._scale = at_zero if math.isfinite(at_zero) else 0.0
         self._growing = float(self._rows) if self._can_grow and not start else 0.0
@@ -234,16 +234,16 @@ class DualProof(Proof):
     def _move_multiplier(
         self, stored: npt.NDArray[np.float32], state: npt.NDArray[np.float32], best: float
     ) -> None:
-        """Goes on with the intercept that is best for the weights: steps to there are short."""
+        """Continues with the best intercept for the weights: steps from there are short."""
         if self._intercept:
             self._balance_intercept(stored, best, self._objectives.standing(state)[0])
             self._before = None
 
     def _fell(self, shared: Arrays, balance: float, rises: bool) -> bool:
-        """Whether a pass did harm: to the dual objective, with an intercept an augmented one.
+        """Whether a pass lowered the dual objective (with an intercept, the augmented one).
 
-        That takes time, so it is asked only after a pass whose rows added more to the gap than
-        those of the pass before: the next one is then compared with it.
+        Finding out takes time. So this is checked only after a pass whose rows added more to the
+        gap than the rows of the pass before; the next pass is then compared with it.
         """
         before, self._before = self._before, None
         if before is None and not rises:
@@ -309,9 +309,10 @@ class DualProof(Proof):
         return self._sums
 
     def _candidates(self, shared: Arrays) -> tuple[list[Any], list[npt.NDArray[np.float32]]]:
-        """Weights that may be the best, and their scores: what is stored, and means of passes.
+        """Weights that may be the best, and their scores: the stored weights, and means of passes.
 
-        Of those since the mean began anew, and since it did so before: which is better varies.
+        One mean is over the passes since its last restart, the other since the restart before.
+        Which is better varies.
         """
         # The mean of one pass is what is stored
         given = [shared["stored"], *([shared["mean"]] if self._mean_of > 1 else [])]

@@ -39,7 +39,7 @@ LEARNED = (*FACTORS, "mean")
 
 
 class FactorProblem(BlockProblem):
-    """The ratings to train on, to test on and held out, and what the workers do with them."""
+    """The ratings to train on, to test on and to hold out, and the work of the workers."""
 
     work_name = "ratings"
     unit_name = "ratings"

@@ -1,9 +1,9 @@
 """How far ahead rows are fetched into the cache: measured once for each machine and size of data.
 
-Fetching far ahead makes a random order cheap where the data lies in memory. Where it lies in a
+If the data lies in memory, fetching far ahead makes a random order cheap. If the data lies in a
 cache, fetching can cost a fifth of the time on one machine and gain a tenth on another. So a few
-distances are tried for some milliseconds, and the best is kept beside the compiled kernels, by the
-processor's name. The choice never changes a result.
+distances are tried for some milliseconds. The best distance is kept beside the compiled kernels, by
+the name of the processor. The choice never changes a result.
 """
 
 import json

@@ -26,7 +26,7 @@ from hogwild.seeds import seed_of
 Floats = npt.NDArray[np.float32]
 
 MOST = 10
-ENOUGH = 0.03  # share by which the loss must fall in an epoch, for another one to be of use
+ENOUGH = 0.03  # share by which the loss must fall in an epoch for another epoch to be useful
 # Rows ahead, cache lines of each, and rows ahead whose weights are fetched: on RCV1's shape with 20
 # classes an epoch takes 17 ms, and 26 without
 FETCHING = view(Fetching, 4, 16, 1)
@@ -69,9 +69,9 @@ class FirstEpochs:
     def learn_sparse(self, stored: Floats, fetching: Fetching, passed: Passed) -> None:
         """The same in one epoch, with an L1 penalty: many weights are 0.
 
-        Now and then there is a step along the penalty of many rows (Langford, Li and Zhang,
-        "Sparse online learning via truncated gradient", 2009): half of it before these rows, half
-        after. The last one is whole, which leaves more zeros.
+        The penalty of many rows is applied in one step (Langford, Li and Zhang, "Sparse online
+        learning via truncated gradient", 2009): half of it before these rows, half after. The last
+        step is a whole one, which leaves more zeros.
         """
         size, order = len(self._data), self._shuffled(0)
         parts = 1 + min(size // ROWS, int(AFFORDED * self._data.nonzeros / len(stored)))

@@ -28,8 +28,8 @@ from hogwild.steps.step import Step
 from hogwild.threads import share_of
 
 # Share of the rows that hold a column: the rate of such a column decides how often copies merge.
-# Found on RCV1, a9a and Debian's paths: far below, merging takes long; far above, the first epochs
-# are worse
+# Found on RCV1, a9a and Debian's paths: with far less, merging takes long; with far more, the first
+# epochs are worse
 SHARED = 0.01
 LOOKED_AT = 4096  # rows and values, at most, from which typical sizes are estimated
 
@@ -82,7 +82,7 @@ class Ftrl(Solver):
         return float(rate_at(self.plan(0.0, eta0), float(max(1, done))))
 
     def reading(self, now: Now) -> Plan:
-        """The numbers of the next share: all rows so far come before it."""
+        """The numbers of the next share of the epoch; all rows so far come before this share."""
         return self.plan(float(now.done), now.eta0)
 
     def start(self, stored: npt.NDArray[np.float32]) -> None:
@@ -132,9 +132,9 @@ def _note_columns(
     stored: npt.NDArray[np.float32],
     normalized: bool,
 ) -> None:
-    """Writes for each column: one in how many of `size` rows holds it, and with which values.
+    """Writes for each column: one in how many of `size` rows holds it, and the size of its values.
 
-    Their size is the root of their mean square; the intercept's is 1.
+    The size of values is the root of their mean square; the intercept's is 1.
     """
     width = width_of(normalized)
     counts = np.zeros(len(stored) // width, np.uint32)

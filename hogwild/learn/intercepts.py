@@ -1,4 +1,4 @@
-"""How far from 0 the intercept of an optimum can be, which is not penalized.
+"""How far from 0 the intercept of an optimum, which is not penalized, can be.
 
 Dual variables a whose mean is not 0 prove less: with the intercept b of an optimum, the objective
 is D(a) - b * mean of a at least. For the losses with a dual form, some row keeps b from going on:
@@ -31,7 +31,7 @@ class Farthest:
         self._loss, self._data, self._l2, self._parameter = loss, data, l2, parameter
 
     def less(self, mean: float, objective: float) -> float:
-        """What a dual objective proves less where the mean of a is this.
+        """By how much a dual objective proves less if a has this mean.
 
         `objective` is that of any weights.
         """

@@ -59,7 +59,7 @@ class Step(NamedTuple):
 
 
 class InteriorProof(NewtonProof):
-    """The best weights that were met, and a lower bound of the optimum from the dual variables."""
+    """The best weights so far, and a lower bound of the optimum from the dual variables."""
 
     most_worth = MOST_WORTH
 
@@ -147,7 +147,7 @@ class InteriorProof(NewtonProof):
         return True
 
     def _step(self, solve: Solve, of_excess: Doubles, of_lack: Doubles) -> Step:
-        """The step that changes t excess and left lack by so much, and makes the rest right."""
+        """The step that changes t excess and left lack by these amounts, and solves the rest."""
         missing = 1.0 - self._lack + self._excess - self._signs * self._reached
         apart = self._second * (missing - of_lack / self._left + of_excess / self._t)
         slopes = self._shares * self._signs * apart

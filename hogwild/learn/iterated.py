@@ -15,7 +15,7 @@ from hogwild.steps.step import Step
 
 
 class IteratedSolver(Solver):
-    """A solver without a step: its outcome does all."""
+    """A solver without a step: its outcome does all the work."""
 
     @property
     def step(self) -> Step:
@@ -48,8 +48,7 @@ class Iterated(Proof):
     def iterate(self, shared: Arrays, passed: Passed) -> float:
         """Makes a step, if there is one; the mean loss before it.
 
-        `passed` is to be called with the number of passes since it was called last. It says whether
-        to go on.
+        Call `passed` with the number of passes since its last call. It returns whether to continue.
         """
 
     def shared(self) -> Wanted:

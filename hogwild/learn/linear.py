@@ -109,7 +109,7 @@ WORTH_IT = 0.99  # of the objective: lower than that, steps that take twice as l
 
 
 class LinearProblem(RowProblem):
-    """Training rows (and test rows) and what the workers do with them."""
+    """The training rows (and test rows), and the work of the workers."""
 
     work_name = "nonzeros"
     unit_name = "rows"
@@ -124,7 +124,7 @@ class LinearProblem(RowProblem):
         validate: Rows | None = None,
         start: Arrays | None = None,
     ) -> None:
-        """`start`: the state that training goes on from, if any; its schedule may be its own."""
+        """`start`: the state that training continues from, if any; it may have another schedule."""
         self._penalty = Penalty.of(config.as_dict())
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to learn from")
@@ -182,7 +182,7 @@ class LinearProblem(RowProblem):
         self.snapshots, self.averages_run = self._outcome.snapshots, self._outcome.over_run
 
     def _sets_of(self, rows: Rows, validate: Rows | None, test: Rows | None) -> dict[str, Set]:
-        """The rows as kernels take them; weights of classes are for those that are learned from."""
+        """The rows as kernels take them; class weights apply to the training rows only."""
         by_label = self._class_weights = class_weights(self.config, rows, self.target)
         found = {"train": Set.of(rows, self.target, row_weights(by_label, rows, self.target))}
         if validate is not None:
@@ -204,10 +204,10 @@ class LinearProblem(RowProblem):
         return kind(*given)
 
     def _choose_solver(self, is_open: bool, rows: Rows, start: Arrays | None) -> None:
-        """Makes the solver; by an open schedule, that which a trial shows to learn more.
+        """Makes the solver; if the schedule is open, a trial decides.
 
-        Steps by the size of columns are tried where columns are unscaled. Where training goes on,
-        it takes the schedule of what it goes on from.
+        If columns are unscaled, steps by the size of columns are tried. If training continues from
+        an earlier one, it takes the schedule of that one.
         """
         self._solver = self._made_solver(self.config, rows)
         other = schedule_of(start) if start else NORMALIZED
@@ -374,7 +374,7 @@ class LinearProblem(RowProblem):
 
     @property
     def effort(self) -> float:
-        """The work of an epoch, in what takes as long as a non-zero does with plain descent."""
+        """The work of an epoch; the unit is the time of a non-zero with plain descent."""
         return self.work * self._solver.effort * self.heads.effort
 
     def shared(self) -> dict[str, tuple[int, Any]]:
@@ -401,7 +401,7 @@ class LinearProblem(RowProblem):
         return always + trying + (sampled if needs_sample else [])
 
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
-        """Writes the weights to begin with into the shared ones: zeros, or what is given."""
+        """Writes the first weights into the shared array: zeros, or given ones."""
         for name in self.shared():
             shared[name][:] = 0
         state = _given_state(start) if start else {}
@@ -462,7 +462,7 @@ class LinearProblem(RowProblem):
         return loss
 
     def prove(self, shared: Arrays) -> Sums:
-        """Looks how good the weights are; the sums over the training rows."""
+        """Measures how good the weights are; returns the sums over the training rows."""
         found = self._proof.prove(shared) if self._proof else None
         return {} if found is None else {"train": found}
 
@@ -493,9 +493,9 @@ class LinearProblem(RowProblem):
         self._outcome.choose(shared, found, first, self.sample)
 
     def learned(self, shared: Arrays) -> Arrays:
-        """The weights, with the intercept behind them, that training came to; views.
+        """The weights that training found, followed by the intercept; views.
 
-        Where workers vote, those of each, too.
+        Where workers vote, also the weights of each worker.
         """
         found = {"weights": shared[self._outcome.name(shared)]}
         return found | {"members": shared["members"]} if self.votes else found
@@ -544,12 +544,12 @@ class LinearProblem(RowProblem):
         return progress.has_risen(objective, min(best, self._at_zero))
 
     def learned_nothing(self, objective: float) -> bool:
-        """Whether it is next to that of zero weights, and values are large: else that is best."""
+        """Whether it is hardly below that of zero weights, likely because values are large."""
         return objective > (1 - progress.LEAST) * self._at_zero and bool(self.hint)
 
     @cached_property
     def _at_start(self) -> float:
-        """The objective of what training goes on from; few need it, so it is found when asked."""
+        """The objective of what training continues from, computed when first needed."""
         if not self._start:
             return self._at_zero
         start = self._start["weights" if "weights" in self._start else "stored"]
@@ -566,7 +566,7 @@ class LinearProblem(RowProblem):
 
     @property
     def advice(self) -> str:
-        """To scale the columns, the largest of which are named."""
+        """Advice to scale the columns; it names the largest."""
         return column_sizes.advice(self._largest, self._given.index_base)
 
     @property
@@ -611,7 +611,7 @@ class LinearProblem(RowProblem):
         return self._solver.find_rate(self.sample)
 
     def goes_on_with(self, rows: Rows) -> None:
-        """Takes other rows to learn from, of the same target and maybe of more columns."""
+        """Takes other training rows, with the same target and maybe with more columns."""
         self._sets = {"train": Set.of(rows, self.target)}
         self._given, self.units, self.work = rows, len(rows), rows.nonzeros
         self.columns = max(self.columns, rows.columns)
@@ -636,7 +636,7 @@ class LinearProblem(RowProblem):
         return 1.0 / max(share.numbers[-1], 1.0 / self.units) if share.numbers else 1.0
 
     def ahead(self, share: Share, copies: int) -> tuple[float, float]:
-        """How much farther weights, and the intercept, go on one of several copies."""
+        """How much farther weights, and the intercept, move on one of several copies."""
         return self._solver.ahead(share.eta0, copies)
 
     def _fetching(self, writers: int) -> Fetching:

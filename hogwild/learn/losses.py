@@ -1,4 +1,4 @@
-"""Losses: what a score costs, and the derivative of that by the score.
+"""Losses: the cost of a score, and its derivative by the score.
 
 A loss is two scalar functions, ``value(score, target, parameter)`` and ``slope`` with the same
 arguments; kernels compile them in. For classes, targets are -1 and +1, and z = target * score is
@@ -47,7 +47,7 @@ class Loss:
 
     Attributes:
         formula: for the reader.
-        value, slope: what a score costs, and the derivative by the score.
+        value, slope: the cost of a score, and its derivative by the score.
         kinds: the kinds of targets that it is for.
         curvature: the largest change of the slope where the score changes by one. Where the slope
             jumps, half of the jump: few scores are at the jump at a time.

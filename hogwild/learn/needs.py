@@ -1,7 +1,7 @@
-"""What an option, a loss or a strategy needs and cannot have: all of it, in one table.
+"""One table of what each option, loss or strategy needs and excludes.
 
-Each row says "X needs Y". What kind of value an option takes is said with its field in `Config`;
-here is what options need of each other.
+Each row says "X needs Y". The field in `Config` says which values an option takes. This table says
+what options need of each other.
 """
 
 from collections.abc import Callable

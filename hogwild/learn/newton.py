@@ -1,13 +1,14 @@
 """The solvers `newton` and `cg`: Newton's method on whole passes, with a proved gap.
 
-For losses with a second derivative. An epoch finds a direction by conjugate gradients, on products
-with the Hessian, which is not formed unless columns are few: then it is factored. And then how far
-to go, on the scores alone. There is no learning rate, and columns may be of very different sizes.
-The Hessian of the squared loss does not change: a single step is the textbooks' method of conjugate
-gradients, which `cg` names. Softmax has one score for each class (`learn/class_passes.py`).
+For losses with a second derivative. An epoch finds a direction by conjugate gradients, which need
+only products with the Hessian. If columns are few, the Hessian is formed and factored instead. Then
+the epoch finds how far to go, from the scores alone. There is no learning rate, and columns may be
+of very different sizes. The Hessian of the squared loss does not change: a single step is the
+textbooks' method of conjugate gradients, which `cg` names. Softmax has one score for each class
+(`learn/class_passes.py`).
 
-The intercept is not penalized. It is always the best one for the weights, and so is that of the
-Hessian (`learn/passes.py`).
+The intercept is not penalized. It is always the best one for the weights, and the Hessian takes
+that into account (`learn/passes.py`).
 
 After Lin, Weng and Keerthi, "Trust region Newton method for large-scale logistic regression", 2008.
 """
@@ -198,7 +199,7 @@ class NewtonProof(Iterated):
         return passed()
 
     def _begin_by(self, stored: npt.NDArray[np.float32]) -> None:
-        """Takes weights that another method came to, if they are better than zeros."""
+        """Takes the weights that another method found, if they are better than zeros."""
         if not np.isfinite(stored).all():
             return
         weights, bias = self._passes.read(stored)

@@ -202,13 +202,13 @@ class Objectives:
         return found
 
     def review(self, scores: Weights, bias: float, state: Weights) -> int:
-        """Takes those rows back into the passes that are not at their optimum; how many."""
+        """Takes rows that are not at their optimum back into the passes; returns their number."""
         kernel = kernels.reviewer(self._loss, self._weighted)
         given = scores, bias, self.c, self._parameter, state
         return int(sum(self._in_parts(lambda span: kernel(self.rows, span, *given))))
 
     def adopt(self, scores: Weights, bias: float, known: bool, state: Weights) -> None:
-        """Dual variables to go on from: those that are known, or those that suit the scores."""
+        """Dual variables to continue from: the known ones, or those that suit the scores."""
         kernel = kernels.adopter(self._loss, self._weighted)
         kernel(self.rows, scores, bias, self._parameter, float(known), state)
 

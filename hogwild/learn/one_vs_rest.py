@@ -1,11 +1,11 @@
-"""Several classes or labels, each against the rest, by the solvers that prove how good they are.
+"""Several classes or labels, each against the rest, by the solvers with a proof.
 
-Each head is a problem of two classes on the same rows. It is learned as if it were alone: a solver
-for two classes has weights and dual variables of its own for it. The objective, its lower bound and
-the gap are sums over the heads.
+Each head is a problem of two classes on the same rows. Each head is learned independently: it has
+its own solver for two classes, with its own weights and dual variables. The objective, its lower
+bound and the gap are sums over the heads.
 
-In an epoch, each head whose gap is not small enough yet has an epoch of its solver. Heads are dealt
-to threads, and the result does not depend on how many there are.
+In an epoch, each head whose gap is not small enough yet has an epoch of its solver. Threads share
+the heads, and the result does not depend on the number of threads.
 """
 
 import math
@@ -63,7 +63,7 @@ class OneVsRest(IteratedSolver):
         return make(self._config, self, self._heads, len(self._data), columns)
 
     def head(self, number: int, columns: int, fetching: Fetching) -> "Head":
-        """One head with its solver. A target and what is left of it are for all together."""
+        """One head with its solver. The target objective is for all heads together."""
         config = self._config
         config = replace(config, target=None, tol=config.tol if config.target is None else 0.0)
         data = against_the_rest(self._data, self._heads.kind, number)
@@ -73,7 +73,7 @@ class OneVsRest(IteratedSolver):
 
 
 class Head:
-    """One class against the rest: what its solver came to, in arrays of its own.
+    """One class against the rest: the result of its solver, in its own arrays.
 
     Attributes:
         outcome: the weights of its solver, with what is proved about them.
@@ -263,7 +263,7 @@ class EachHead(Iterated):
 
 
 class EachAscent(EachHead):
-    """The same by dual coordinate ascent, where it takes time to look."""
+    """The same by dual coordinate ascent, where proofs take time."""
 
     kept = ("stored", "row_state")
 
@@ -315,9 +315,9 @@ class EachAscent(EachHead):
 
 
 class Counter:
-    """Counts the passes of heads, in any thread, and tells the caller's thread of them.
+    """Counts the passes of heads, in any thread, and reports them in the caller's thread.
 
-    The total is a whole number of rows: it does not depend on which thread was first.
+    The total is a whole number of rows, so it does not depend on the order of the threads.
     """
 
     def __init__(self, passed: Passed, heads: int, rows: int) -> None:
@@ -326,7 +326,7 @@ class Counter:
         self._visits, self._told, self._goes_on = 0, 0, True
 
     def __call__(self, passes: float = 1.0) -> bool:
-        """Counts some passes of a head; whether to go on."""
+        """Counts some passes of a head; returns whether to continue."""
         with self._lock:
             self._visits += round(passes * self._rows)
         if get_ident() == self._caller:
@@ -334,7 +334,7 @@ class Counter:
         return self._goes_on
 
     def tell(self) -> None:
-        """Says how many rows were visited by all heads since it was said last."""
+        """Reports how many rows all heads visited since the last report."""
         rows = self._visits // self._heads
         self._goes_on = self._passed((rows - self._told) / self._rows)
         self._told = rows

@@ -1,7 +1,7 @@
-"""Passes over all rows, by threads: each adds up fixed shards of the rows in memory of its own.
+"""Passes over all rows, by threads: each sums over fixed shards of the rows in its own memory.
 
-Shards depend on the data alone and are summed in their order, so sums are the same bytes for any
-number of threads.
+Shards depend on the data alone, and their sums are added in order. So the result is the same, byte
+for byte, for any number of threads.
 """
 
 import math
@@ -91,7 +91,7 @@ class Shards:
     def _sums(self, size: int, add: Callable[..., T]) -> tuple[list[T], Doubles]:
         """What `add(span, out)` returns for each shard, and the sum of what it added to zeros.
 
-        The sum may be in memory that the next one takes.
+        The next call may overwrite the memory of the sum.
         """
 
         room, found = self._added_by_shards(size, add, np.float64)
@@ -203,8 +203,8 @@ class Passes(Shards):
     def subgradient(self, scores: Doubles, bias: float) -> Subgradient:
         """A subgradient at scores + bias; one pass.
 
-        The best intercept is where slopes jump, and the mean of all slopes from below 0 to above:
-        a mean of the slopes on both sides has a mean of 0.
+        At the best intercept slopes jump, and the mean of all slopes jumps from below 0 to above 0.
+        So some mix of the slopes on both sides has a mean of 0.
         """
         near = BESIDE * (1.0 + abs(bias)) * self._intercept
         below = self._slopes_at(scores, bias - near)

@@ -1,4 +1,4 @@
-"""Where rows are while they are learned from: in memory, or in their file."""
+"""Where rows are during training: in memory, or in their file."""
 
 from hogwild.config import Config
 from hogwild.data.mapped_rows import MappedRows
@@ -20,16 +20,16 @@ SCORES = 8  # bytes of a row that a proof needs
 
 
 def placed(rows: Rows, config: Config) -> tuple[Rows, str]:
-    """The rows where they are to be, and a note where that was not asked for.
+    """The rows in memory or in their file, and a note if nobody asked for the latter.
 
-    Rows of a file stay in it where they and all that belongs to them exceed the limit of memory.
+    Rows stay in their file if they would exceed the limit of memory, with all that training adds.
     """
     limit = config.memory_bytes
     if not isinstance(rows, StoredRows) or rows.is_part:
         if limit is not None:
             raise DataError(
-                f"{rows.name}: with a limit of memory rows need to come from a .rows file, and all "
-                "of them are learned from: hogwild convert SRC train.rows, or hogwild.convert"
+                f"{rows.name}: with a limit of memory, training needs a .rows file and all of its "
+                "rows: make one with hogwild convert SRC train.rows, or hogwild.convert"
             )
         return rows, ""
     needed = BASE + rows.nbytes + BESIDE * len(rows)

@@ -59,9 +59,9 @@ class Now(NamedTuple):
 
 
 class Followed(NamedTuple):
-    """What an epoch of a solver with a proof came to.
+    """The result of an epoch of a solver with a proof.
 
-    Whether to look how good the weights are; and whether the epoch undid what earlier ones did.
+    Whether to measure how good the weights are, and whether the epoch undid earlier ones.
     """
 
     due: bool
@@ -69,10 +69,7 @@ class Followed(NamedTuple):
 
 
 class Proved(NamedTuple):
-    """How near the optimum the objective is, as a share of it, and a reason to stop, if any.
-
-    And the lower bound of the optimum.
-    """
+    """The gap, as a share of the optimum; a reason to stop, if any; a lower bound."""
 
     gap: float
     reason: str | None
@@ -131,7 +128,7 @@ class Problem(ABC):
 
     @property
     def effort(self) -> float:
-        """The work of an epoch, in non-zeros of a linear model that take as long."""
+        """The work of an epoch; the unit is the time of a non-zero of a linear model."""
         return self.work
 
     def check_memory(self, shared: int, own: int, available: int) -> None:
@@ -238,12 +235,12 @@ class Problem(ABC):
     def iterate(self, shared: Arrays, passed: Passed) -> float:
         """Makes a step of a method of whole passes, by `threads`; the mean loss before it.
 
-        `passed` is to be called after each pass, and says whether to go on.
+        Call `passed` after each pass. It returns whether to continue.
         """
         raise NotImplementedError
 
     def prove(self, shared: Arrays) -> Sums:
-        """Looks how good the weights are; the sums of those sets that it had to look at."""
+        """Measures how good the weights are; returns the sums of the sets that it needed."""
         return {}
 
     def proved(self) -> Proved:
@@ -326,9 +323,9 @@ class RowProblem(Problem):
     def rows_of(self, workers: int, rank: int) -> tuple[int, int]:
         """A worker's rows: the first, and the one after the last.
 
-        Of rows in a file it has every so-manieth block, so that each has some of all parts of the
-        file, which may be sorted. The numbers are those that its rows would have if the workers'
-        rows lay one after the other.
+        Rows in a file are dealt block by block: worker `rank` of n has every n-th block. So each
+        worker has rows from all parts of the file, which may be sorted. Rows are numbered as if
+        each worker's rows followed those of the worker before.
         """
         if self.mapped is None:
             return share_of(self.units, workers, rank)
@@ -396,9 +393,9 @@ class RowProblem(Problem):
         return 1.0
 
     def ahead(self, share: Share, copies: int) -> tuple[float, float]:
-        """How much farther weights go on one of several copies than when they are merged.
+        """How much farther weights move on one of several copies than when they are merged.
 
-        And how much farther the intercept.
+        The second number is for the intercept.
         """
         return 1.0, 1.0
 

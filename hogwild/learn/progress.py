@@ -1,4 +1,4 @@
-"""Whether the objectives of a linear model are those of a training that works.
+"""Whether the objectives show that the training of a linear model works.
 
 Gains are counted from the objective at zero weights, which is known before training. Rows come in a
 random order, so the objective also rises by chance: the fewer rows, the more.

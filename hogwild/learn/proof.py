@@ -1,4 +1,4 @@
-"""The outcome of a solver that knows how near the optimum it is."""
+"""The outcome of a solver with a proof: it knows how near the optimum it is."""
 
 import math
 from abc import abstractmethod

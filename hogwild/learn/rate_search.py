@@ -16,10 +16,10 @@ def best_rate(
 ) -> float:
     """Doubles, else halves, the guess for as long as that lowers the objective (after Bottou).
 
-    Where it hardly matters, the guess is left alone. A small rise is stepped over: on a sample the
-    objective is not smooth. `most` is the largest factor between the guess and the answer. Of
-    several threads, the others try what will be asked for next if the first one's rate is no good:
-    the answer is the same for any number.
+    Where the rate hardly matters, the guess is kept. The search continues after a small rise: on a
+    sample, the objective is not smooth. `most` is the largest factor between the guess and the
+    answer. With several threads, the first one tries the next rate, and the others try the rates
+    that come next if it is bad. The answer is the same for any number of threads.
     """
     tried: Tried = {}
     coming: list[float] = []
@@ -49,7 +49,7 @@ def best_rate(
 
 
 def _next(tried: Tried, guess: float, most: float, count: int) -> list[float]:
-    """The rate that must be tried next, and those that will be asked for if it is no good."""
+    """The rate to try next, and the rates that come next if it is bad."""
     coming: list[float] = []
     for no_good in count * [math.inf, math.nan]:  # a clear rise, else some rise
         _, missing = _walk(dict.fromkeys(coming, no_good) | tried, guess, most)

@@ -1,4 +1,4 @@
-"""A few rows, on which to try rates and to compare weights, for next to nothing."""
+"""A small sample of the rows, to try learning rates and to compare weights at little cost."""
 
 import math
 from collections.abc import Sequence
@@ -68,9 +68,9 @@ class Sample:
     def sure_gains(self, candidates: Arrays, squares: Doubles, default: int) -> Doubles:
         """By how much the objective is lower with some weights than with the default ones.
 
-        Less what may well be chance. Where some are close to the best, they are compared on all
-        rows of the sample. `squares`: the squared lengths of the weights, without the intercept,
-        which stands behind them.
+        What may be chance is subtracted. Weights close to the best are compared on all rows of the
+        sample. `squares`: the squared lengths of the weights, without the intercept, which stands
+        behind them.
         """
         weights = list(candidates)
         if len(self._used):
@@ -112,7 +112,7 @@ class Sample:
     def objectives(self, heads: Heads, weights: Arrays, size: int, times: float) -> Doubles:
         """The objective of some heads on the first rows, for each of some weights.
 
-        With so many `times` the penalty.
+        The penalty is multiplied by `times`.
         """
         found = self._losses(heads, weights, 0, size)
         penalties = [times * self._penalty.value(some[: -heads.width]) for some in weights]

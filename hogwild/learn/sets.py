@@ -24,7 +24,7 @@ LOOKED_AT, VALUES = 256, 64  # rows, about, and values of each that tell how lon
 class Set:
     """Rows as kernels take them, whether they have weights, and the sum of the weights.
 
-    Of `mapped` rows, which stay in their file, all are empty in the view: see `pieces`.
+    If rows are `mapped` (they stay in their file), all rows of the view are empty: see `pieces`.
     """
 
     view: RowView
@@ -78,7 +78,7 @@ class Set:
         return max(1, int(CHUNK_NONZEROS * len(self) / max(len(self), self.nonzeros)))
 
     def pieces(self, span: Span) -> Iterator[tuple[RowView, Span]]:
-        """Views of some rows, and which of them each view is good for: all, or a few at a time."""
+        """Views of some rows, each with the rows that it covers: all, or a few at a time."""
         if self.mapped is None:
             yield self.view, span
             return
@@ -87,7 +87,7 @@ class Set:
 
     @property
     def some_values(self) -> npt.NDArray[np.float32]:
-        """Values: all that there are, or some of those that stay in their file."""
+        """Values: all if they are in memory, or some of those that stay in their file."""
         return self.view.values if self.mapped is None else self.mapped.some_values()
 
     def typical_square(self) -> float:

@@ -141,7 +141,7 @@ class Kinked(Newton):
 
 
 class SmoothedProof(NewtonProof):
-    """The best weights that were met, and a lower bound of the optimum from the dual variables."""
+    """The best weights so far, and a lower bound of the optimum from the dual variables."""
 
     most_worth = FEW_WORTH
     kind_of_passes: type[Passes] = SmoothPasses
@@ -166,7 +166,7 @@ class SmoothedProof(NewtonProof):
         return loss
 
     def _look_first(self, size: int, passed: Passed) -> bool:
-        """Takes the weights that are there as they are, and a width that suits them."""
+        """Takes the present weights, and a width that suits them."""
         given, scores, bias = self._bias, np.zeros(self._rows), 0.0
         for _ in range(1 + self._intercept):  # an intercept is found with some width
             self._widest = WIDEST * self._loss_at(scores, bias) or 1.0
@@ -179,7 +179,7 @@ class SmoothedProof(NewtonProof):
         return goes_on
 
     def _sharpen(self, passed: Passed) -> bool:
-        """Finds the width at which the weights that are there prove most."""
+        """Finds the width at which the present weights prove most."""
         proved, goes_on = -math.inf, True
         while goes_on and self._proved > proved and self._passes.width > SHARPEST * self._widest:
             proved = self._proved

@@ -35,7 +35,7 @@ class Outcome(ABC):
 
     @abstractmethod
     def kernels(self, alone: bool) -> list[Kernel]:
-        """The kernels that will be called; by one worker `alone`, the loop's own add snapshots."""
+        """The kernels that will be called. With one worker `alone`, the loop adds snapshots."""
 
     @abstractmethod
     def finish(
@@ -64,11 +64,11 @@ class Outcome(ABC):
         return ()
 
     def suits(self, start: Arrays) -> Arrays:
-        """The part of what an earlier training came to that this one can go on from."""
+        """The part of an earlier training's result that this training can continue from."""
         return start
 
     def begin(self, shared: Arrays, start: Arrays, at_zero: float) -> None:
-        """Prepares the shared arrays, which hold what training goes on from, if anything.
+        """Prepares the shared arrays, which hold what training continues from, if anything.
 
         `at_zero` is the objective at zero weights.
         """
@@ -139,9 +139,9 @@ class Solver(ABC):
         """Prepares stored numbers, which are zero or from an earlier training."""
 
     def ahead(self, eta0: float, copies: int) -> tuple[float, float]:
-        """How much farther weights go on one of several copies than when they are merged.
+        """How much farther weights move on one of several copies than when they are merged.
 
-        And how much farther the intercept.
+        The second number is for the intercept.
         """
         return 1.0, 1.0
 
@@ -162,5 +162,5 @@ class Solver(ABC):
         """A first rate, found on a few rows."""
 
     def tried(self, sample: Sample) -> float:
-        """The objective that some rows come to at that rate; infinity: there is no telling."""
+        """The objective on some rows after training at that rate; infinity if unknown."""
         return math.inf

@@ -145,7 +145,7 @@ class SeveralLabels(Classes):
 
 
 class Numbers(Target):
-    """A number, which the score should come close to."""
+    """A number that the score approximates."""
 
     kind = NUMBERS
     shown = (Shown("rmse", "RMSE", ".4g"),)

@@ -1,4 +1,4 @@
-"""The search for a first rate, for any solver: it learns from a few rows at some rates."""
+"""The search for a first learning rate, for any solver: it trains on a few rows at some rates."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float32]
 
 
 class Room:
-    """Arrays of one trial, used again by the next: memory that is new takes longest of all."""
+    """Arrays that trials reuse: new memory would take longer than all else."""
 
     def __init__(self, columns: int) -> None:
         self._size = columns + 1
@@ -46,12 +46,12 @@ def first_rate(
 ) -> float:
     """The best of some rates: learned with on half of the sample, and judged on the same rows.
 
-    An epoch is judged on its rows, too. For a trial to be like it, few rows need a penalty that
-    weighs as much beside them: so many `times` as much.
+    An epoch is also judged on its own rows. For a trial to be comparable, the penalty of the few
+    rows is multiplied by `times`, so that it weighs as much as in an epoch.
 
-    `on_all`: judged on the other half as well, for a solver that takes no mean of its weights. In
-    many epochs it comes closer to the rows than a trial does, at a rate that for one pass is too
-    large.
+    `on_all`: judged on the other half as well, for a solver that takes no mean of its weights. Over
+    many epochs such a solver fits the rows more closely than a trial does, at a rate that is too
+    large for one pass.
     """
     # The fewer rows, the less they may say against the guess
     most = max(4.0, sample.size / 32)

@@ -1,6 +1,6 @@
-"""What a model file says and holds, checked part by part as a model takes it.
+"""The contents of a model file, checked part by part as a model takes them.
 
-A right checksum says that nobody changed the file by accident, and not that it makes sense.
+A correct checksum shows that the file is undamaged, not that its contents make sense.
 """
 
 import math
@@ -78,7 +78,7 @@ class Contents:
         return name in self._said or name in self._arrays
 
     def get(self, name: str, rule: Rule, default: Any = MISSING) -> Any:
-        """What is said under a name; what an older version did not say has a default."""
+        """The value under a name; a value that older versions did not write has a default."""
         value = self._said.get(name, default)
         if value is MISSING:
             raise DamageError(f"it does not say its {name}")

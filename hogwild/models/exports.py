@@ -1,7 +1,8 @@
 """Models for other programs. Scores there are the same as here.
 
-A format is a function that makes the contents of a file from a model. To add one, write it and name
-its suffix in `FORMATS` and, where it holds models of ratings, too, in `OF_RATINGS`.
+A format is a function that makes the contents of a file from a model. To add a format, write the
+function and name its suffix in `FORMATS`. If it also holds models of ratings, name it in
+`OF_RATINGS`, too.
 """
 
 import io
@@ -110,7 +111,7 @@ def safetensors(model: Any) -> bytes:
 
 
 def liblinear(model: Any) -> bytes:
-    """LIBLINEAR's text: its first label is the positive one, and the intercept a column of 1."""
+    """LIBLINEAR's text: the first label is the positive one; the intercept is a column of ones."""
     weights, intercepts = _linear(model)
     labels = [as_written(label) for label in model.labels]
     solver = LIBLINEAR.get(model.loss)
@@ -131,7 +132,7 @@ def liblinear(model: Any) -> bytes:
 def vw(model: Any) -> bytes:
     """Vowpal Wabbit's readable text, for features named by their numbers in the training file.
 
-    The weights of a feature lie side by side, as many as the next power of two of the heads.
+    The weights of a feature lie side by side: the number of heads, rounded up to a power of two.
     """
     weights, intercepts = _linear(model)
     heads, base = len(weights), model.index_base or 0
@@ -141,7 +142,7 @@ def vw(model: Any) -> bytes:
         bits += 1
         if end > CONSTANT:
             raise HogwildError(
-                f"VW has its intercept in column {CONSTANT:,}, as the model a weight"
+                f"VW has its intercept in column {CONSTANT:,}, where the model has a weight"
             )
     reduction = {SIGNS: "", LABELS: f" --multilabel_oaa {heads}"}.get(model.target.kind, "")
     if model.target.kind == CLASSES:
@@ -162,7 +163,7 @@ def vw(model: Any) -> bytes:
 def onnx(model: Any) -> bytes:
     """A graph from X (float32, rows x columns) to scores, predictions and probabilities.
 
-    Of two classes the score and the probability are those of the second one.
+    With two classes, the score and the probability are those of the second class.
     """
     weights, intercepts = _linear(model)
     if weights.nbytes > LARGEST_ONNX:

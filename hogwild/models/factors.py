@@ -34,7 +34,7 @@ class FactorModel:
     Attributes:
         user_factors, item_factors: a row of `rank` float32 for each user and each item.
         user_biases, item_biases: one float32 for each; zeros if none were learned.
-        mean: a float, the constant part of scores.
+        mean: the constant part of scores, a float.
         user_ids, item_ids: the users and items of the rows.
         loss: the name of the loss it was trained for.
         about: the options of the training and a summary of its trace.
@@ -178,9 +178,9 @@ class FactorModel:
         return self._similar(users, n, self.user_ids, "user", self._user_directions)
 
     def fold_in(self, items: Any, values: Any) -> tuple[Floats, float]:
-        """Factors and bias of a new user, who gave `values` to `items`.
+        """Factors and bias of a new user who gave `values` to `items`.
 
-        They minimize the objective of the training with all items fixed. The model does not change;
+        They minimize the training objective with all items fixed. The model does not change;
         pass the result to `recommend_for`. Unknown items are left out, with a warning.
         """
         if _is_id(items):
@@ -202,7 +202,7 @@ class FactorModel:
         logistic loss also log loss and AUC.
 
         Takes `hogwild.Ratings`, or the arguments of its constructor. The objective is the mean loss
-        plus the training's penalty per rating.
+        plus the penalty per rating, as in training.
         """
         whole = isinstance(users, Ratings) and items is None
         ratings = users if whole else Ratings(users, items, values)
@@ -241,7 +241,8 @@ class FactorModel:
     def to_implicit(self) -> Any:
         """A model of the library implicit with the same scores, for the places of the ids.
 
-        It has two factors more, which hold the biases; the cosines of similar items know them.
+        It has two more factors, which hold the biases. So the biases count in its cosines of
+        similar items.
         """
         return exports.to_implicit(self)
 

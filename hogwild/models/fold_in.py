@@ -17,7 +17,7 @@ from hogwild.kernels.fold_in import add_squares
 from hogwild.learn.losses import FAINTEST
 
 OPTIONS = {"maxiter": 10_000, "maxfun": 20_000, "ftol": 1e-13, "gtol": 1e-9, "maxcor": 20}
-# The absolute loss is smoothed below these errors, as shares of the typical one: less and less
+# The absolute loss is smoothed below these errors, in turn (as shares of the typical error)
 WIDTHS = (1e-2, 1e-4, 1e-6)
 
 Doubles = npt.NDArray[np.float64]
@@ -33,8 +33,9 @@ def fold_in(
     """Factors and bias of a user who gave `values` to items with these factors.
 
     `offsets` are the scores without the user: the mean plus the biases of the items. With the
-    logistic loss, values are -1 and 1. `options` are those of the training, whose penalty of a user
-    is w (l2/2 |p|^2 + l1 |p|_1 + bias_l2/2 b^2); there is none where they are missing.
+    logistic loss, values are -1 and 1. `options` are those of the training. Its penalty of a user
+    is w (l2/2 |p|^2 + l1 |p|_1 + bias_l2/2 b^2); missing options
+    mean no penalty.
     """
     given = {name: value for name, value in options.items() if value is not None}
     l2, l1 = given.get("l2", 0.0), given.get("l1", 0.0)

@@ -1,4 +1,4 @@
-"""Linear models that others trained: LIBLINEAR's text, arrays in `.npz`, fitted estimators.
+"""Linear models from other programs: LIBLINEAR's text, arrays in `.npz`, fitted estimators.
 
 Weights stay in double precision, as they were found.
 """
@@ -23,7 +23,8 @@ from hogwild.models.heads import HeadsModel
 from hogwild.models.linear import LinearModel
 from hogwild.paths import PathLike
 
-# LIBLINEAR's solvers, and the losses that they minimize. Others have a loss that is not known here
+# LIBLINEAR's solvers, and the losses that they minimize. Other solvers have losses unknown to
+# hogwild
 LIBLINEAR = {
     "L2R_LR": "logistic",
     "L2R_LR_DUAL": "logistic",
@@ -53,7 +54,7 @@ class Given:
         labels: the negative and the positive one.
         options: loss, l2, l1, epsilon, quantile and class_weight, as far as they are known.
         index_base: the number that text gives to the first column.
-        features: how rows are made of text or tables.
+        features: how rows are made from text or tables.
     """
 
     weights: npt.NDArray[np.float64]
@@ -75,7 +76,7 @@ class GivenHeads:
         target: the kind of targets, with their labels.
         class_weights: the weight of each label, if they have any.
         index_base: the number that text gives to the first column.
-        features: how rows are made of text or tables.
+        features: how rows are made from text or tables.
     """
 
     heads: tuple[Given, ...]
@@ -239,8 +240,9 @@ def _from_npz(path: PathLike) -> Given | GivenHeads:
 def _from_liblinear(path: PathLike) -> Given | GivenHeads:
     """LIBLINEAR's text: a head of names with values, and after `w` a line of weights a column.
 
-    Of two classes a line has one weight, and the first label is the positive one; of more, it has a
-    weight for each label. With a bias, the last line is that of one more column.
+    With two classes a line has one weight, and the first label is the positive one. With more
+    classes, a line has one weight for each label. With a bias, there is one more column, on the
+    last line.
     """
     head, _, body = Path(path).read_text(encoding="utf-8", errors="replace").partition("\nw\n")
     known = {name: rest for name, _, rest in (line.partition(" ") for line in head.splitlines())}

@@ -45,8 +45,8 @@ class LinearModel:
         index_base: the number that the training file gave to the first column: 0, 1, or None where
             there was no text file.
         about: the options of the training, its data, and a summary of its trace.
-        features: how its training data was made of text or a table, or None. Such a model predicts
-            documents, too.
+        features: how its training data was made from text or a table, or None. With features, the
+            model also predicts documents or tables.
     """
 
     kind = "linear"
@@ -86,7 +86,7 @@ class LinearModel:
 
     @property
     def _stored(self) -> npt.NDArray[np.float32]:
-        """The weights as kernels that look at them take them: the intercept comes last."""
+        """The weights as kernels take them: the intercept comes last."""
         return np.append(self.weights, np.float32(self.intercept))
 
     @property
@@ -168,7 +168,7 @@ class LinearModel:
         return self.measured(rows, row_weights(self.class_weights, rows, self.target))
 
     def measured(self, rows: Rows, factors: npt.NDArray[np.float64] | None) -> dict[str, Any]:
-        """What `evaluate` says, where the losses of the rows are multiplied by these factors."""
+        """The result of `evaluate` if the losses of the rows are multiplied by these factors."""
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to evaluate on")
         rows = in_reach(rows)
@@ -195,8 +195,8 @@ class LinearModel:
             names: a name for each column, where the model has none.
 
         Returns:
-            For each class a list of pairs: the feature, and its weight. Of two classes there is
-            only the second one, and for regression the key is "score". Features without a name are
+            For each class a list of pairs: the feature, and its weight. With two classes only the
+            second one is listed; for regression the key is "score". Features without a name are
             numbered as in the training file, or from 0.
         """
         if not isinstance(n, int | np.integer) or n < 1:
@@ -252,7 +252,7 @@ class LinearModel:
     def _named(
         self, features: Features, columns: npt.NDArray[Any], numbers: npt.NDArray[Any], n: int
     ) -> Listed:
-        """The same by the names of hashed features: what a feature adds has its sign."""
+        """The same by the names of hashed features; the sign of the feature is applied."""
         found: Listed = {}
         classes = self.labels if self.weights.ndim > 1 else (*self.labels[1:], "score")[:1]
         for name, some in zip(classes, numbers, strict=True):

@@ -13,7 +13,7 @@ from hogwild.kernels.ranking import FILLER, PANEL, SIGN, STEP
 from hogwild.machine import usable_cores
 from hogwild.threads import side_by_side
 
-BLOCK = 64  # users for whom a panel's items are scored before the next panel's
+BLOCK = 64  # users who are scored on one panel of items before the next panel
 SHARES = 4  # of the users per core, at least
 MOST_BLOCKS = 16  # in a share: Ctrl-C waits for the shares in progress
 WORTH = 1 << 24  # multiplications that justify another thread

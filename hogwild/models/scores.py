@@ -1,4 +1,4 @@
-"""Scores that are too large for the numbers that hold them are refused: they would be anything."""
+"""Refuses scores that overflow single precision: their values would mean nothing."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ def finite(scores: npt.NDArray[Any], name: str, what: str) -> npt.NDArray[Any]:
     """The scores, a line for each row or pair, if all are finite.
 
     Raises:
-        DataError: one overflowed. Even its sign may be wrong: what was added later is lost.
+        DataError: a score overflowed. Even its sign may be wrong: terms added later are lost.
     """
     good = np.isfinite(scores)
     if not good.all():

@@ -35,11 +35,11 @@ def votes(rows: RowView, members: Floats) -> Floats:
 class VoteModel(LinearModel):
     """A trained linear model with several members, of which the majority decides.
 
-    It is made of the weights of each member, members x columns, and of the intercept of each.
+    The constructor takes the weights of each member (members x columns) and the intercepts.
 
     Attributes:
         members: float32, members x (columns + 1): the weights of each, the intercept behind them.
-        weights, intercept: their mean, of which the objective is.
+        weights, intercept: the mean of the members; the objective is that of this mean.
         The others are those of `LinearModel`.
     """
 
