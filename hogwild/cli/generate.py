@@ -60,7 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def _kind(
     kinds: Any, name: str, text: str, suffixes: str, write: Callable[[argparse.Namespace], None]
 ) -> Callable[..., Any]:
-    """Adds a kind of data with the options that all have; returns what adds its own."""
+    """Adds a kind of data with the common options; returns a function that adds its own options."""
     parser = kinds.add_parser(name, help=text, description=f"hogwild generate {name}: {text}.")
     file = f"a file to write: {suffixes}; text also with .gz, .bz2, .xz or .zst behind"
     parser.add_argument("output", metavar="OUT", help=file)
