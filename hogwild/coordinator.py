@@ -349,13 +349,13 @@ class Run:
         """Goes back to the last good epoch, or to the start. The first time, a note says so."""
         if self.problem.proves:
             self._note(
-                f"what workers changed in epoch {self._epoch} was too much together. Training goes "
-                f"on from the epoch before, with steps {1 / eta0:g} times as careful"
+                f"the workers' changes overshot together in epoch {self._epoch}. Training "
+                f"continues from the epoch before, with steps {1 / eta0:g} times as careful"
             )
         elif self._eta0 == self.header["chosen"]["eta0"]:
             text = (
                 f"the learning rate is too large: the objective rose in epoch {self._epoch}. "
-                f"Training goes on from the epoch before, with half of eta0 = {self._eta0:g}, "
+                f"Training continues from the epoch before, with half of eta0 = {self._eta0:g}, "
                 "and halves it again if needed"
             )
             hint = self.problem.hint

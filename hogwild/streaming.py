@@ -131,7 +131,7 @@ def train_stream(
 def _config(options: dict[str, Any], model: Any, save_every: Any) -> Config:
     """Makes the options, and refuses those that a stream cannot have."""
     problems = [
-        f"{name}: not available for a stream, whose rows are met once; leave it out"
+        f"{name}: not available for a stream, which visits each row once; leave it out"
         for name, value in options.items()
         if name not in OPTIONS and value is not None and hasattr(Config, name)
     ]

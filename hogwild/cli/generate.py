@@ -40,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--labels", type=float, metavar="X", help=several)
     add("--targets", metavar="WORD", help="numbers or counts, in place of the labels")
     add("--weights", metavar="FILE", help="a file for the weights behind the labels, as a model")
-    text = "reviews: a label and a document a line, with pairs of words that tell"
+    text = "reviews: a label and a document a line; the order of some word pairs tells the label"
     add = _kind(kinds, "text", text, ".txt", _write_text)
     add("--rows", type=int, default=100_000, metavar="N", help="how many documents [%(default)s]")
     add("--first-row", type=int, default=0, metavar="N", help=first)

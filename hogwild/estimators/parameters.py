@@ -99,7 +99,7 @@ def warn_of_limit(result: Result, name: str, tol: float | None, level: int) -> N
     """Warns if the limit of epochs ended the training, unless `tol` is None, which asks for it."""
     if result.reason == "epochs" and tol:
         text = f"{name}: training stopped after {len(result.trace)} epochs, before it converged. "
-        text += f"Increase {name} or tol; tol=None always does all of them"
+        text += f"Increase {name} or tol; tol=None always runs all epochs"
         warnings.warn(text, ConvergenceWarning, stacklevel=level)
 
 

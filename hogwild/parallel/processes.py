@@ -157,10 +157,10 @@ def _ending(status: int | None) -> str:
         return f"ended by itself with exit code {code}: try again, or use backend='thread'"
     name = signal.Signals(-code).name
     cause = {
-        "SIGKILL": "someone ended it, or the system did for want of memory: see that there is "
-        "memory free, or use fewer workers",
-        "SIGBUS": "a page of the data or of the weights could not be read: see that there is "
-        "memory free, and that no data file is changed while it is used",
+        "SIGKILL": "someone ended it, or the system did for lack of memory: free some memory, "
+        "or use fewer workers",
+        "SIGBUS": "a page of the data or of the weights could not be read: free some "
+        "memory, and do not change a data file while it is used",
     }.get(name, "try again, or use backend='thread'")
     return f"was ended by {name}: {cause}"
 

@@ -93,7 +93,7 @@ def crowding(study: Study, workers: int) -> float:
 def _shared_by(study: Study, workers: int) -> str:
     """Who shared the cores with the workers, as far as this was measured."""
     if crowding(study, workers) > BUSY:
-        return "Other programs, here or on the host of this machine, had a part of the cores."
+        return "Other programs, here or on the host of this machine, used part of the cores."
     physical = study.header["machine"]["physical_cores"]
     if physical is not None and physical < workers:
         return f"{workers} workers shared {physical} physical cores, as hyper-threads of them."
