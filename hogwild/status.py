@@ -51,7 +51,10 @@ _doing: list[Doing] = []
 def doing(
     what: str, over: bool = False, forks: bool = False, brief: bool = False
 ) -> Iterator[Doing]:
-    """Reports work within a block. Work that `forks` gets no thread to refresh the display."""
+    """Reports work within a block.
+
+    Work that `forks` gets no thread to refresh the display: threads and forks do not mix.
+    """
     now = Doing(what, over, brief)
     if threading.current_thread() is not threading.main_thread():
         yield now

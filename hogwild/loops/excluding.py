@@ -123,7 +123,7 @@ def pass_on(others):
 
 @kernel(types.void(type_of(Others)))
 def leave_turn(others):
-    """Waits for this worker's last turn, and then leaves the rotation."""
+    """Waits for the last turn of this worker, and passes it on for good."""
     if await_turn(others):
         others.at_work[U(others.me) * SLOT] = 0
         pass_on(others)

@@ -175,7 +175,7 @@ def pass_on(copy, columns, width, known, upto, rounds, changes):
 
 @inline
 def add_lists(rounds, merged, upto):
-    """Adds all shards' changes to the first `upto` weights, in the order of the shards."""
+    """Adds all shards' changes of the first `upto` weights to them, in the order of the shards."""
     first, stride = first_list(rounds, merged), U(merged.frequent.size)
     for shard in range(U(0), rounds.shards):
         for p in range(U(0), upto):
