@@ -27,10 +27,10 @@ NEEDED_BY = "this callback"
 class Callback(Watcher):
     """A watcher that knows its run, while that lasts.
 
-    `run.header` and `run.trace` are its record so far. `run.stop("why")` ends it, from any method
-    and any thread: within an epoch by the next `tick`, and with a model as at any other end.
-    `run.model()` makes the model of the last epoch, which takes a copy of the weights.
-    `run.measured()` is for `epoch`: the row, with an objective even if it was to be left out.
+    `run.header` and `run.trace` are the record so far. `run.stop("why")` ends the run, from any
+    method and any thread. Within an epoch, the run ends at the next `tick`; there is a model, as at
+    any other end. `run.model()` makes the model of the last epoch, and copies the weights for it.
+    In `epoch`, `run.measured()` returns the row with an objective, even if the run left it out.
 
     An error that a callback raises ends the training, and no model is written.
     """
@@ -41,7 +41,7 @@ class Callback(Watcher):
         """Something was left out; the watcher says so."""
 
     def end(self, result: Result | None) -> None:
-        """Training that began is over. `result` is None if an error left nothing of it."""
+        """Called when a training that began is over. An error may leave no result: None."""
 
 
 class Followers(Watcher):
@@ -53,7 +53,7 @@ class Followers(Watcher):
 
     @contextmanager
     def following(self, run: Run) -> Iterator[None]:
-        """Tells callbacks which run it is, and when it is over, however it ends."""
+        """Gives callbacks the run, and calls `end` when the run is over, however it ends."""
         self._run = run
         with ExitStack() as self._ends:  # calls `end` of every callback, even if one fails
             try:
@@ -102,7 +102,7 @@ def together(watcher: Watcher, callbacks: Iterable[Watcher]) -> Followers:
 
 
 def _numbers(row: Row) -> dict[str, float]:
-    """What can be drawn over epochs."""
+    """The numbers of a row that can be drawn over epochs."""
     found = {name: value for name, value in row.items() if isinstance(value, numbers.Real)}
     return {name: float(value) for name, value in found.items() if name != "epoch"}
 
@@ -116,13 +116,13 @@ def _number(row: Row, metric: str) -> float | None:
 
 
 class BestModel(Callback):
-    """Keeps, and with a path saves, the model of the epoch with the least `metric`.
+    """Keeps the model of the epoch with the least `metric`; with a path, also saves the model.
 
-    That is a name in the rows of the trace.
+    `metric` is a name in the rows of the trace.
 
     Attributes:
         model: the best one so far, or None.
-        row: of its epoch.
+        row: the row of its epoch.
     """
 
     def __init__(self, metric: str = "objective", path: PathLike | None = None) -> None:
@@ -202,9 +202,9 @@ class JSONLines(_Log):
 
 
 class MLflow(Callback):
-    """Logs options, the numbers of every epoch and the reason of the end to MLflow.
+    """Logs options, the numbers of every epoch and why training stopped to MLflow.
 
-    To the active run; if there is none, to a new one, which ends with the training.
+    Logs to the active run. If there is none, logs to a new run, which ends with the training.
     """
 
     def start(self, header: Row) -> None:

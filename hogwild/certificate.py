@@ -1,9 +1,9 @@
-"""`hogwild.certify`: how good a linear model is, proved, whoever trained it.
+"""`hogwild.certify`: proves how good a linear model is, whoever trained it.
 
-The least value of an objective has a lower bound that does not depend on the model: that of a
-solver with a proof. Where the loss is smooth, the slopes of the losses at the model are dual
-variables that may prove enough in a single look. If they do not, the solver goes on from the model.
-Where the loss has kinks, the dual is solved.
+The least value of an objective has a lower bound that does not depend on the model. A solver with a
+proof finds this bound. If the loss is smooth, the slopes of the losses at the model are dual
+variables, and these may prove enough in a single evaluation. If not, the solver continues from the
+model. If the loss has kinks, the dual is solved.
 """
 
 import math
@@ -37,15 +37,15 @@ from hogwild.machine import usable_cores
 from hogwild.models.given import Given, GivenHeads, given_model
 from hogwild.threads import share_of, side_by_side
 
-# Gaps of the solver, as shares of the objective: a smaller one is asked for where the gap of the
-# model would be much smaller for it
+# Gaps to ask of the solver, as shares of the objective. The solver continues to a smaller gap if
+# that would make the model's gap much smaller
 GAPS = 1e-2, 1e-3, 1e-4, 1e-5
-ROUNDING = 1e-12  # share of an objective that a bound may lie above it, where both are the optimum
-MUCH = 0.1  # share of the model's gap that may be the solver's
+ROUNDING = 1e-12  # share of the objective by which rounding may lift a bound above the optimum
+MUCH = 0.1  # largest share of the model's gap that may be due to the solver
 # Non-zeros that a solver visits for each of its gaps, and the least and most passes
 MOST_WORK, FEWEST_PASSES, MOST_PASSES = 2e9, 200, 10_000
 SHARDS = 8
-# Why a solver ended without the gap that was asked for, in words
+# Why a solver ended without the requested gap, in words
 UNFINISHED = {
     "stuck": "; single precision proves no more",
     "epochs": ". They did not suffice, so the bound may be far too low",
@@ -59,12 +59,12 @@ class Certificate:
     """How good a model is.
 
     Attributes:
-        objective: of the model on the rows.
-        bound: a lower bound of the least objective that any weights have.
-        gap: how much the objective may be above the least one, as a share of the bound; infinite
-            if the bound is not above 0.
-        how: the way the bound was found.
-        loss, l2, l1: what the objective is made of.
+        objective: the objective of the model on the rows.
+        bound: a lower bound of the objective of any weights.
+        gap: how far the objective may be above the optimum, as a share of the bound; infinite if
+            the bound is not above 0.
+        how: how the bound was found.
+        loss, l2, l1: the loss and the penalties of the objective.
     """
 
     objective: float
@@ -85,17 +85,18 @@ def certify(
 ) -> Certificate:
     """Proves how near the optimum of its objective on some rows a linear model is.
 
-    The objective is l2/2 |w|^2 + l1 |w|_1 + mean(loss). Of a model with weights for each of several
-    classes or labels it is the sum over them, each against the rest. With the loss cross_entropy
-    (softmax), which needs the scores of all classes, w are the weights of all. The intercept is
-    penalized only in models of LIBLINEAR (and of scikit-learn's estimators that use it).
+    The objective is l2/2 |w|^2 + l1 |w|_1 + mean(loss). If a model has weights for each of several
+    classes or labels, the objective is the sum over them, each against the rest. The loss
+    cross_entropy (softmax) needs the scores of all classes; here w are the weights of all classes.
+    The intercept is penalized only in models of LIBLINEAR (and of scikit-learn's estimators that
+    use it).
 
     Args:
         model: a model of hogwild, a fitted estimator with `coef_` and `intercept_`, or a file: of
             hogwild, of LIBLINEAR, or an `.npz` with weights, intercept and labels.
         rows: the rows that it was trained on, with labels; or their file.
-        loss, l2, l1: what the objective is made of; by default what the model says. LIBLINEAR and
-            scikit-learn's C is 1 / (l2 * number of rows). The loss of scikit-learn's
+        loss, l2, l1: the loss and the penalties of the objective; by default those of the model. C
+            of LIBLINEAR and scikit-learn is 1 / (l2 * number of rows). The loss of scikit-learn's
             LogisticRegression is logistic with two classes or the solver liblinear, else
             cross_entropy.
 
@@ -114,7 +115,7 @@ def certify(
 
 
 def _of_heads(given: GivenHeads, rows: Rows, asked: dict[str, Any]) -> Certificate:
-    """Of softmax; or sums over classes or labels, each of which is a problem of two classes."""
+    """The certificate of softmax, or a sum over classes or labels, each against the rest."""
     config = _config(given.heads[0], asked, given.target.kind)
     rows = _fitting(rows, given.heads)
     factors = row_weights(given.class_weights, rows, given.target)
@@ -174,7 +175,7 @@ def _loaded(rows: Rows | Files, index_base: int | None) -> Rows:
 
 
 def _fitting(rows: Rows, heads: Sequence[Given]) -> Rows:
-    """The rows; with one more column if the intercept is the weight of that."""
+    """The rows, with one more column if the intercept is the weight of a constant column."""
     given = heads[0]
     columns = len(given.weights) - (given.penalized > 0)
     # Text does not say how many columns there are
@@ -189,7 +190,7 @@ def _fitting(rows: Rows, heads: Sequence[Given]) -> Rows:
 
 
 def _with_column(rows: Rows, place: int, value: float) -> Rows:
-    """The rows with one more column, which has the same value in each."""
+    """The rows with one more column, which has the same value in every row."""
     indptr, indices, values = rows.gather(np.arange(len(rows), dtype=np.uint64))
     ends = indptr[1:].astype(np.intp)
     arrays = np.insert(indices, ends, place), np.insert(values, ends, value)
@@ -206,7 +207,7 @@ class _Proving:
     def __init__(
         self, given: Sequence[Given], labels: Labels | None, rows: Rows, config: Config
     ) -> None:
-        """`given`: one; with softmax one for each label."""
+        """`given`: one set of weights; with softmax, one for each label."""
         self._rows, self._config, self._labels = rows, config, labels
         if config.task == "svm":
             self._labels = labels or rows.labels
@@ -250,7 +251,7 @@ class _Proving:
         return Certificate(objective, bound, gap, how, self._config.loss_name, *penalty)
 
     def _solve(self, tol: float, start: State | None) -> tuple[LinearProblem, Result]:
-        """The solver's problem and result, where it ends at such a gap."""
+        """The problem and the result of a solver that stops at the gap `tol`."""
         most = int(MOST_WORK / max(1, self._rows.nonzeros))
         epochs = min(MOST_PASSES, max(FEWEST_PASSES, most))
         config = replace(self._config, tol=tol, epochs=epochs)
@@ -304,7 +305,7 @@ class _Proving:
         return float(sum(parts)) / len(self._rows)
 
     def _has_moved(self, start: State | None, state: State | None) -> bool:
-        """Whether a solver found other weights than it began with; intercepts do not count."""
+        """Whether the solver changed the weights that it began with; intercepts do not count."""
         if start is None or state is None:
             return True
         before, after = (one.weights["stored"][: -self._heads.width] for one in (start, state))

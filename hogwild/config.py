@@ -1,4 +1,4 @@
-"""The options of a training run: stated once, here, for Python and for the command line."""
+"""The options of a training run, defined only here, for Python and for the command line."""
 
 import dataclasses
 import difflib
@@ -50,7 +50,7 @@ TASKS = {
 }
 EPOCHS = 20
 ADAPTIVE = "adaptive"  # the schedule with a rate for each weight, or for each row of factors
-NORMALIZED = "normalized"  # the same for each weight, and by the size of its column's values
+NORMALIZED = "normalized"  # as adaptive, scaled by the size of the column's values
 DEFAULTS: dict[str, dict[str, Any]] = {
     "linear": {"l2": 1e-4, "schedule": "inverse"},
     "factors": {"schedule": ADAPTIVE},
@@ -110,9 +110,9 @@ def option(
     most: float | None = None,
     searched: bool = False,
 ) -> Any:
-    """A field of `Config`: what it means, which models have it, and which values it takes.
+    """A field of `Config`: its meaning, the models that have it, and its allowed values.
 
-    Of options that are `searched`, `hogwild.search` compares several values.
+    `hogwild.search` can compare several values of an option that is `searched`.
     """
     limits = {"choices": choices, "least": least, "above": above, "below": below, "most": most}
     about = {"text": text, "family": family, "searched": searched}
@@ -305,7 +305,7 @@ class Config:
 
     @classmethod
     def of(cls, options: dict[str, Any]) -> "Config":
-        """A config of these options; an `OptionError` that lists all that is wrong with them."""
+        """Makes a config of options; an `OptionError` lists everything that is wrong."""
         names = [known.name for known in dataclasses.fields(cls)]
         problems = [_unknown(name, names) for name in options if name not in names]
         config = cls(**{name: _plain(value) for name, value in options.items() if name in names})
@@ -315,7 +315,7 @@ class Config:
         return config
 
     def problems(self) -> list[str]:
-        """Everything that is wrong, a line each; an empty list where nothing is."""
+        """Everything that is wrong, one line each; an empty list if nothing is."""
         found = {
             known.name: problem
             for known in dataclasses.fields(self)
@@ -349,7 +349,7 @@ class Config:
         return None
 
     def _misplaced(self, wrong: set[str]) -> list[str]:
-        """Options that are for other tasks, but for those that are wrong anyway."""
+        """Options that belong to other tasks, except those that are already reported as wrong."""
         return [
             f"{known.name}: only for the task {_tasks(known.metadata['family'])}; leave it out"
             for known in dataclasses.fields(self)
@@ -391,29 +391,29 @@ class Config:
 
     @property
     def loss_name(self) -> str:
-        """The loss, the task's own where none was named."""
+        """The loss; by default that of the task."""
         return self.loss or TASKS[self.task].loss
 
     @property
     def zeroes(self) -> bool:
-        """Whether weights of a linear model are to be zero, for an L1 penalty."""
+        """Whether an L1 penalty makes weights of a linear model zero."""
         return self.family == "linear" and isinstance(self.l1, numbers.Real) and self.l1 > 0
 
     @cached_property
     def leaves_schedule(self) -> bool:
-        """Whether the schedule of a linear model may be chosen by its data."""
+        """Whether the schedule of a linear model may be chosen from the data."""
         return self.family == "linear" and self.schedule is None and self.eta0 is None
 
     @property
     def adapts(self) -> bool:
-        """Whether a linear model has a rate for each weight, where the solver has rates."""
+        """Whether a linear model has a learning rate for each weight, if the solver has rates."""
         return self.family == "linear" and self.schedule in (ADAPTIVE, NORMALIZED)
 
     @cached_property
     def choice(self) -> tuple[str, str]:
-        """The solver of a linear model, and why; several classes may call for another one.
+        """The solver of a linear model, and why. With several classes it may change.
 
-        It is by the options that were given, and not by what stands for those that were not.
+        The choice uses only options that were given, and no default values.
         """
         if self.solver != AUTO or self.family != "linear":
             return self.solver, AS_ASKED
@@ -451,7 +451,7 @@ class Config:
 
     @property
     def is_perceptron(self) -> bool:
-        """Whether perceptrons are learned, whose steps depend on the signs of scores alone."""
+        """Whether perceptrons are learned. Their steps depend only on the signs of scores."""
         return self.family == "linear" and self.loss == PERCEPTRON and not self.zeroes
 
     @property
@@ -483,7 +483,7 @@ LIMITS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
 
 
 def bytes_of(text: str) -> int | None:
-    """The number of bytes that a text such as 500M means; None where it means none."""
+    """The number of bytes that a text such as 500M means; None if it means none."""
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if found is None:
         return None
@@ -496,7 +496,7 @@ def _unknown(name: str, names: list[str]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A number of numpy's as one of Python's, for records; also in a dict."""
+    """Turns a numpy number into a Python number, for records; also within a dict."""
     if isinstance(value, dict):
         return {_plain(key): _plain(number) for key, number in value.items()}
     single = type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0

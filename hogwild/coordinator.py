@@ -1,4 +1,4 @@
-"""A training run: shard, schedule, run epochs, track convergence, stop, and say why."""
+"""A training run: shards data, runs epochs, tracks convergence, stops, and says why."""
 
 import time
 import warnings
@@ -28,24 +28,24 @@ from hogwild.parallel.team import Control, Threads, Tick
 from hogwild.trace import Row, Stopwatch
 from hogwild.trace import header as trace_header
 
-# Weights are stored divided by a scale; they are made whole before it gets smaller than this, which
-# single precision bears easily
+# Weights are stored divided by a scale. They are multiplied by the scale before it gets smaller
+# than this. Single precision allows such a scale
 LEAST_SCALE = 1e-12
 LEAST_HURRIED = 0.75
-FINISHED_PARTS = 8  # of the weights, that workers make whole side by side
-# After this number of passes and of non-zeros in them (some seconds), a note says that the gap is
-# still far from the wanted one: `FAR` times. A pass counts as `LEAST_PASS` non-zeros at least
+FINISHED_PARTS = 8  # parts of the weights that workers unscale in parallel
+# After this number of passes, and of non-zeros in them (some seconds), a note says that the gap is
+# still `FAR` times the wanted one. A pass counts as `LEAST_PASS` non-zeros at least
 SLOW, SLOW_NONZEROS, LEAST_PASS, FAR = 100, 3e9, 1e5, 10.0
 NEAR = 1e-3  # what is wanted where tol is 0
-SHORT = 0.1  # seconds of training, before which nobody asks how busy other programs are
-HALVINGS = 24  # of the rate, at most; each time, training goes back an epoch
+SHORT = 0.1  # seconds of training; after this time, the load of other programs is measured
+HALVINGS = 24  # most halvings of the learning rate; each time, training goes back an epoch
 
 
 @dataclass(frozen=True)
 class State:
-    """What training goes on from: the last weights (not their mean), steps and epochs.
+    """What training continues from: the last weights (not their mean), steps and epochs.
 
-    `weights` may be a factor model. `eta0` is the first learning rate; 0: to be found.
+    `weights` may be a factor model. `eta0` is the first learning rate; 0: not known yet.
     """
 
     weights: Any
@@ -54,7 +54,7 @@ class State:
     eta0: float
 
     def check(self) -> None:
-        """Refuses what no training ends with: other types, or numbers that are not finite.
+        """Refuses a state that no training ends with: wrong types, or numbers that are not finite.
 
         Raises:
             DataError: names what is wrong.
@@ -91,11 +91,12 @@ class Result:
             precision proves no more), interrupted, or what a callback said.
         trace: a dict for every epoch.
         header: options, chosen values, data, versions and machine.
-        notes: what was left out or done otherwise than asked.
-        state: for ``hogwild.train(rows, start=result.state)``, which continues this run; after the
-            death of a worker, from the last finished epoch (None if there was none).
-        used: bytes of this process's memory at its peak, as `peak_memory`, and how many cores other
-            programs kept busy, as `other_load` (None if training was too short to say).
+        notes: what was left out or done differently from what was asked.
+        state: for ``hogwild.train(rows, start=result.state)``, which continues this run. After the
+            death of a worker, the run continues from the last finished epoch (None if there was
+            none).
+        used: `peak_memory`, the most bytes of memory of this process; and `other_load`, the number
+            of cores that other programs kept busy (None if training was too short to measure it).
     """
 
     model: Any
@@ -126,17 +127,17 @@ class Watcher:
     """Follows a run: its methods are called as it goes. The command line's display is one."""
 
     def note(self, text: str) -> None:
-        """Something was left out or done otherwise than asked."""
+        """Something was left out or done differently from what was asked."""
         warnings.warn(text, HogwildWarning, stacklevel=2)
 
     def tell(self, text: str) -> None:
-        """Something was done of which the user may want to know."""
+        """Something was done that the user may want to know."""
 
     def start(self, header: Row) -> None:
         """Training begins."""
 
     def begin(self, epoch: int) -> None:
-        """An epoch begins, or begins again after it went wrong."""
+        """An epoch begins, or begins again after it failed."""
 
     def tick(self, epoch: int, share: float, seconds: float) -> None:
         """Called now and then within an epoch; `share` of it is done."""
@@ -145,14 +146,14 @@ class Watcher:
         """An epoch is done."""
 
     def search(self, row: Row) -> None:
-        """Called with what a search compares, each row of its table, and what it picked."""
+        """Called with what a search compares, each row of its table, and its choice."""
 
     def end(self, result: Result) -> None:
-        """All is done, and written."""
+        """Training is done, and all files are written."""
 
 
 class Quiet(Watcher):
-    """Prints no notes: the result has them."""
+    """Prints no notes; they are in the result."""
 
     def note(self, text: str) -> None:
         pass
@@ -176,7 +177,7 @@ class Run:
         self.workers = self._choice.workers
         problem.threads = min(self.workers, usable_cores())
         self.watcher = watcher
-        self.asked: Row = {}  # for the record: what may be asked for once more
+        self.asked: Row = {}  # for the record: what was asked for
         self.trace: list[Row] = []
         self.header: Row = {}
         self._notes: list[str] = []
@@ -186,25 +187,25 @@ class Run:
         self._team: Threads | pool.Hired
         self._shared: Arrays
         self._kept: Arrays = {}
-        self._kept_last: Arrays = {}  # the last weights, where those kept are means
-        self._kept_row: Row = {}  # of the epoch that was kept
-        self._known: Row = {}  # what was measured last, with a proof
-        self._asked: str | None = None  # why to stop, as a callback said
-        self._spent: dict[str, float] = {}  # where the time of an epoch went, of a worker
+        self._kept_last: Arrays = {}  # the last weights, if the kept weights are means
+        self._kept_row: Row = {}  # the row of the epoch that was kept
+        self._known: Row = {}  # the last measured numbers of a solver with a proof
+        self._asked: str | None = None  # a callback's reason to stop
+        self._spent: dict[str, float] = {}  # where a worker's time of an epoch went
         self._to_choose: tuple[Any, bool] | None = None
         self._told_slow = False
         self._now_doing = status.Doing("")  # the epoch
-        self._alone = False  # whether it was said that one worker learned alone
-        self._whole = False  # whether the shared weights are such as may be kept
+        self._alone = False  # whether a note said that one worker trained alone
+        self._whole = False  # whether the shared weights are in a state that may be kept
         self._start = start
         self._done = self._first_step = start.steps if start else 0  # steps since training began
         self._eta0 = 0.0
-        self._best = np.inf  # objective of an epoch so far
+        self._best = np.inf  # the least objective of an epoch so far
         self.interrupt = interrupt or Interrupt()
         self._epoch = start.epochs if start else 0  # begun since then
 
     def prepare(self) -> None:
-        """Does what comes before there are workers. Ctrl-C ends it at once."""
+        """Does all that comes before the workers start. Ctrl-C ends it at once."""
         own = self._kind.own_memory(self.problem, self.workers)
         self.problem.check_memory(size_of(self._wanted()), own, available_memory())
         with status.doing("preparing"):
@@ -220,8 +221,7 @@ class Run:
     def run(self) -> Result:
         """Trains until there is a reason to stop.
 
-        To be called within `interrupt`: no worker is forked and then not known of, and nothing that
-        was learned is lost.
+        Call it within `interrupt`: then Ctrl-C loses no forked worker and nothing that was learned.
         """
         self._gather_team()
         self.interrupt.stops.append(self._control.stop)
@@ -243,14 +243,14 @@ class Run:
         except WorkerError as death:
             raise self._with_kept(death) from None
         finally:
-            # The workers may be at another training soon
+            # The workers may soon work for another training
             self.interrupt.stops.remove(self._control.stop)
             self._team.close()
 
     # For callbacks
 
     def stop(self, reason: str = "callback") -> None:
-        """Ends the run soon, also within an epoch, and as it ends at a limit. From any thread."""
+        """Ends the run soon, also within an epoch, as a limit does. Any thread may call it."""
         self._asked = reason
 
     def model(self) -> Any:
@@ -265,8 +265,8 @@ class Run:
     def measured(self) -> Row:
         """The row of the last epoch, with its objective; to be called as the epoch ends.
 
-        Where `objective_every` left the objective out, that takes a pass over the data. A solver
-        with a proof keeps the weights that it looked at until it looks again: so are their numbers.
+        If `objective_every` left the objective out, this takes a pass over the data. A solver with
+        a proof keeps the weights of its last evaluation until the next one, and so their numbers.
         """
         row = self.trace[-1]
         if row["objective"] is None:
@@ -282,7 +282,7 @@ class Run:
         strategy = self._choice.strategy
         wanted = self._wanted()
         self._kind.prepare(self.problem)
-        # Workers whose weights are averaged count their own steps
+        # If the weights of workers are averaged, each worker counts its own steps
         self._own_time = self.workers if self._strategy.averages else 1
         forks = self.config.backend == "process" and processes.available()
         threads = self._strategy.threads  # of one worker
@@ -337,7 +337,7 @@ class Run:
     # Epochs
 
     def _epochs(self) -> str:
-        """Runs epochs. After one that went wrong, goes back and on at a smaller rate."""
+        """Runs epochs. After an epoch that failed, goes back and continues at a smaller rate."""
         for _ in range(HALVINGS):
             try:
                 return self._epochs_at(self._eta0)
@@ -349,13 +349,13 @@ class Run:
         """Goes back to the last good epoch, or to the start. The first time, a note says so."""
         if self.problem.proves:
             self._note(
-                f"what workers changed in epoch {self._epoch} was too much together. Training goes "
-                f"on from the epoch before, with steps {1 / eta0:g} times as careful"
+                f"the workers' changes overshot together in epoch {self._epoch}. Training "
+                f"continues from the epoch before, with steps {1 / eta0:g} times as careful"
             )
         elif self._eta0 == self.header["chosen"]["eta0"]:
             text = (
                 f"the learning rate is too large: the objective rose in epoch {self._epoch}. "
-                f"Training goes on from the epoch before, with half of eta0 = {self._eta0:g}, "
+                f"Training continues from the epoch before, with half of eta0 = {self._eta0:g}, "
                 "and halves it again if needed"
             )
             hint = self.problem.hint
@@ -408,7 +408,7 @@ class Run:
             if self._control.stopped:
                 break
         self._clock.stop()
-        if not np.isfinite(online):  # workers stopped where they were
+        if not np.isfinite(online):  # an overflow: workers stopped where they were
             raise self._diverged("the weights overflowed")
         return online
 
@@ -421,26 +421,26 @@ class Run:
             self._finish(share)
             self._whole = True
         self.interrupt.check()
-        # In an order that does not depend on who did what
+        # In an order that does not depend on which worker did what
         losses = chain.from_iterable(answer.losses for answer in answers)
         return float(sum(loss for _, loss in sorted(losses)))
 
     def _do(self, command: str, tick: Tick, *arguments: Any) -> list[Any]:
-        """Has the team do a command. Ctrl-C ends it soon, but in good order."""
+        """Has the team do a command. Ctrl-C ends the command soon, but in good order."""
         self._control.clear()
-        if self.interrupt.happened:  # before that: the stop was cleared, too
+        if self.interrupt.happened:  # before `clear`, which cleared its stop, too
             self._control.stop()
         return self._team.run(command, *arguments, tick=tick)
 
     def _finish(self, share: Share) -> None:
-        """Counts the steps that were done, makes the weights whole, and chooses what to take."""
+        """Counts the steps that were done, unscales the weights, and chooses which mean to take."""
         problem, stopped = self.problem, self._control.stopped
         done = self._done + self._control.steps()
         at_end = bool(problem.snapshots) and (share.end == 1 or stopped)
         snapshots = self._control.snapshots() if at_end else None
         now = self._now(done, share.eta0)
         if problem.finishes_together:
-            # In as many parts for any number of workers: sums are to be the same
+            # The number of parts is fixed, so that sums do not depend on the number of workers
             answers = self._do("finish", nothing, now, snapshots, FINISHED_PARTS)
             found = list(chain.from_iterable(answers))
             if stopped:
@@ -456,7 +456,7 @@ class Run:
                 self._choose()
 
     def _choose(self) -> None:
-        """Chooses what to take, where that is open: not in epochs whose weights nobody looks at."""
+        """Chooses which weights to take, if that is still open."""
         if self._to_choose is not None:
             found, first = self._to_choose
             self.problem.choose(self._shared, found, first)
@@ -471,11 +471,11 @@ class Run:
         return Now(done // each, self._done // each, eta0)
 
     def _count_time(self, answers: list[Learned]) -> None:
-        """Adds to where the time of the epoch went, for each worker on average."""
+        """Adds up where the time of the epoch went, on average over the workers."""
         for name in ("merging", "waiting"):
             spent = sum(getattr(answer, name) for answer in answers) / len(answers)
             self._spent[name] = self._spent.get(name, 0.0) + spent
-        # What one worker waits for others that have not ended yet
+        # The time that a worker waits for others that have not ended yet
         slowest = max(answer.seconds for answer in answers)
         idle = sum(slowest - answer.seconds for answer in answers) / len(answers)
         self._spent["waiting"] += idle
@@ -490,9 +490,9 @@ class Run:
             )
 
     def _parts(self, eta0: float) -> int:
-        """In how many parts an epoch goes, so that the penalty leaves enough of the weights."""
+        """The number of parts of an epoch, so that the penalty leaves enough of the weights."""
         units = self.problem.units
-        # Where the penalty is too quick for workers to look at each other, they wait for each other
+        # If the penalty acts too fast for looks between workers, they wait for each other
         guesses = self.workers > 1 and not self._strategy.deterministic
         hurried = (
             guesses and self.problem.steady_steps(self._done + units, eta0) < FEWEST * self.workers
@@ -569,7 +569,7 @@ class Run:
         self._check_finite(row["tracked"])
         slow = self._gains_little(row["tracked"])
         due = self._is_due(row["epoch"])
-        # The online loss does not prove that an epoch went wrong: it is only a reason to evaluate
+        # The online loss does not prove that an epoch failed: it is only a reason to evaluate
         doubtful = self.problem.went_wrong(row["tracked"], np.inf)
         if row["objective"] is None and (due or limit or slow or doubtful):
             found = self._evaluate()
@@ -586,7 +586,7 @@ class Run:
         return limit or self._over_fitted(row) or ("converged" if converged else None)
 
     def _track_proof(self, row: Row, limit: str | None) -> str | None:
-        """The same for a solver with a proof, which says itself when to look at the objective."""
+        """As `_track` for a solver with a proof, which decides when to evaluate the objective."""
         problem, steps = self.problem, row[self.problem.unit_name]
         excess = row["online_loss"] * steps
         self._clock.start()
@@ -630,7 +630,7 @@ class Run:
         return DivergenceError(f"{what} in epoch {self._epoch}: {rates}. {cure}")
 
     def _check_learned(self, reason: str) -> None:
-        """Converged without learning anything: the learning rate became too small."""
+        """Refuses a run that converged without learning: its learning rate became too small."""
         if reason != "converged" or self.problem.proves:
             return
         if not self.problem.learned_nothing(self.trace[-1]["objective"]):
@@ -655,7 +655,7 @@ class Run:
         return all(gain <= self.config.tol * abs(tracked) for gain in gains)  # both may be 0
 
     def _evaluate(self, prove: bool = True) -> Row:
-        """The objective and the errors, by all workers, with the training clock standing still."""
+        """The objective and the errors, by all workers; the training clock stands still."""
         began = time.monotonic()
         self._now_doing.at(None, "measuring")
         self._choose()
@@ -663,7 +663,7 @@ class Run:
         for data in [name for name in self.problem.sets() if name not in sums]:
             parts = self._do("evaluate", nothing, data)
             self.interrupt.check()
-            # A row for each part, in the order of the parts, whoever did them
+            # A row for each part, in the order of the parts, whichever worker did them
             sums[data] = np.concatenate([part for part in parts if len(part)]).sum(axis=0)
         found = self.problem.measured(self._shared, sums)
         taken = self.problem.taken(self._shared)
@@ -679,7 +679,7 @@ class Run:
             )
 
     def _tell_if_slow(self, reason: str | None, gap: float) -> None:
-        """Says once that the gap is far from the wanted one after much work, or for good."""
+        """Notes once that the gap is far from the wanted one after much work, or at the end."""
         passes = (self._done - self._first_step) / self.problem.units
         is_late = passes >= SLOW and passes * max(LEAST_PASS, self.problem.effort) >= SLOW_NONZEROS
         is_late &= self.config.target is None
@@ -698,11 +698,11 @@ class Run:
 
     @property
     def _learns_alone(self) -> bool:
-        """Whether rows are learned from one after the other."""
+        """Whether one worker learns from one row after the other."""
         return self.workers == 1 and not self._strategy.deterministic
 
     def _prove(self) -> dict[str, Any]:
-        """What a proof finds out, while the clock of training goes on: it is a part of that."""
+        """What a proof finds. The training clock runs: the proof is a part of training."""
         if not self.problem.proves:
             return {}
         self._clock.start()
@@ -713,7 +713,7 @@ class Run:
     # What is left of it
 
     def _keep(self, row: Row) -> None:
-        """Keeps the weights of a finished epoch, in case that a later one fails or is worse."""
+        """Keeps the weights of a finished epoch, in case a later one fails or is worse."""
         judge = self.problem.judge
         if judge and self._kept and row[judge] >= self._kept_row[judge]:
             return
@@ -730,7 +730,7 @@ class Run:
         return error
 
     def _result(self, reason: str) -> Result:
-        """The model so far: the present weights if they are whole, else those last kept."""
+        """The model so far: the present weights if they may be kept, else those last kept."""
         learned = self.problem.learned(self._shared)
         best = self.problem.judge is not None and bool(self._kept)
         if best or not self._whole or not _finite(learned):
@@ -755,7 +755,7 @@ class Run:
         }
 
     def _state(self) -> State | None:
-        """What training can go on from: where it is, or where the epoch that was kept ended."""
+        """What training can continue from: the present place, or the end of the kept epoch."""
         eta0 = 0.0 if self.problem.proves else self._eta0
         if self._whole:
             return State(self.problem.state(self._shared), self._done, self._epoch, eta0)

@@ -14,17 +14,18 @@ from hogwild.learn.proof import nearness
 from hogwild.trace import Row
 
 THROUGHPUT = {"nonzeros_per_second": "M nnz/s", "ratings_per_second": "M ratings/s"}
-CELL, CELL_OF_FOLDS = 12, 22  # characters, of a number in the table of a search
-WORTH_A_WORD = 0.01  # seconds of preparation
-FINE = 1e-3  # a gap, from where on rounding may be why it gets no smaller
-FALLS = 5e-4  # share of the objective in an epoch: less is hardly any
-MORE = 3  # times as many epochs, or as much time, to try where there were too few
+CELL, CELL_OF_FOLDS = 12, 22  # characters of a number in the table of a search
+WORTH_A_WORD = 0.01  # seconds of preparation; shorter ones are not printed
+FINE = 1e-3  # a gap below which rounding may keep it from getting smaller
+FALLS = 5e-4  # share of the objective per epoch: a smaller decrease counts as hardly any
+MORE = 3  # factor for the epochs, or the time, to try if there were too few
 
 
 class Lines(Watcher):
     """Prints for people: what is trained and how, a line for each epoch, and how training ended.
 
-    With `why`, the reasons for what was chosen, too. `named` writes an option as it is typed.
+    With `why`, also prints the reasons for what was chosen. `named` writes an option as users type
+    it.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class Lines(Watcher):
         return f"{100 * gap:>7.2g} %" if gap < 1.0 else f"{'> 100 %':>9}"
 
     def search(self, row: Row) -> None:
-        """A line for what is compared, for each row of the table, and for what was picked."""
+        """Prints a line for what is compared, for each row of the table, and for the choice."""
         if row["kind"] == "search":
             self._table = Table(row)
             say(self._table.head())
@@ -204,7 +205,7 @@ def ending(result: Any, named: Callable[[str, str], str]) -> str:
 
 
 def _still(result: Any, more: str) -> str:
-    """How much more epochs could still gain, and how to ask for them."""
+    """How much the objective could still fall, and how to ask for more epochs."""
     if proof := _proof(result):
         return f", not converged: {proof.removeprefix(', ')}; try {more}"
     last = [row["objective"] for row in result.trace if row["objective"] is not None][-2:]
@@ -222,7 +223,7 @@ def _proof(result: Any) -> str:
     gap = looked[-1].get("gap") if looked else None
     options, proves = result.header["options"], result.header["chosen"]["proves"]
     is_bounded = proves and (options["l2"] or options["l1"])
-    # Shares of the objective are compared with tol, and a gap is one of the bound
+    # tol is a share of the objective, but a gap is a share of the bound
     is_nothing = gap is None or gap > 2 * options["tol"]
     if result.reason == "converged" and is_bounded and is_nothing:
         return ", the gap is proved to be nothing beside the objective of zero weights"
@@ -238,7 +239,7 @@ def _short(value: float | None, form: str = ".5g") -> str:
 
 
 def _width(title: str) -> int:
-    """Of a column, without the space before it."""
+    """The width of a column, without the space before it."""
     return {"seconds": 9, "objective": 11, "rate": 9, "gap": 9}.get(title, len(title) + 1)
 
 

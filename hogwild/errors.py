@@ -1,13 +1,13 @@
-"""What goes wrong and is not a bug: errors that tell the user what to do, and warnings."""
+"""Errors that are not bugs and tell the user what to do, and warnings."""
 
 import errno
 from typing import Any
 
 
 class HogwildError(Exception):
-    """What the user can mend; its text says what is wrong, where, and what to do.
+    """A problem that the user can solve. The text says what is wrong, where, and what to do.
 
-    `result` is the `Result` of a training that the error did not undo, if there is one.
+    `result` is the `Result` of the training up to the error, if there is one.
     """
 
     result: Any = None
@@ -26,15 +26,15 @@ class DivergenceError(HogwildError):
 
 
 class WorkerError(HogwildError):
-    """A worker process ended in the middle of the work; `result` has the last finished epoch."""
+    """A worker process ended during its work; `result` has the last finished epoch."""
 
 
 class HogwildWarning(UserWarning):
-    """Something was left out or done otherwise than asked; the text says what."""
+    """Something was left out or done differently from what was asked; the text says what."""
 
 
 def remedy(problem: OSError) -> str:
-    """What to do where the system refuses something to work with."""
+    """What to do if the system refuses a resource."""
     if problem.errno in (errno.EMFILE, errno.ENFILE):
         return "allow more open files (ulimit -n), or use fewer workers"
     if problem.errno == errno.ENOMEM:

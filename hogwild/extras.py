@@ -1,4 +1,4 @@
-"""Libraries that the package can use and does without."""
+"""Optional libraries."""
 
 import importlib
 from typing import Any
@@ -7,7 +7,7 @@ from hogwild.errors import HogwildError
 
 
 def library(name: str, package: str, what: str) -> Any:
-    """A module, imported now. Without it, an error says what needs it and what to install."""
+    """Imports a module. If it is missing, an error says what needs it and what to install."""
     try:
         return importlib.import_module(name)
     except ImportError as problem:

@@ -1,7 +1,7 @@
-"""Fingerprints of arrays, by which worker processes know again what they have.
+"""Fingerprints of arrays, by which worker processes recognize arrays that they have already.
 
-Data that came from outside is passed over once before any kernel trusts it; its fingerprint is
-made on that way.
+Data from outside is checked in one pass before any kernel trusts it. The same pass computes the
+fingerprint.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ EVERY_BIT = np.uint32(0xFFFFFFFF)
 NO_SIGN = np.uint32(0x7FFFFFFF)
 NOT_FINITE = 0x7F800000  # the least pattern of bits, but for the sign, of an infinity or a NaN
 NEVER = 1 << 32
-PROBES = 1024  # words that are looked at again, to see whether an array is what it was
+PROBES = 1024  # words that are checked again, to see whether an array has changed
 
 Array = npt.NDArray[Any]
 
@@ -37,12 +37,12 @@ def first_bad_value(values: npt.NDArray[np.float32]) -> int:
 
 
 def fingerprint(array: Array) -> bytes:
-    """A digest of the array's type and content; of a frozen array it is made but once.
+    """A digest of the array's type and content; for a frozen array it is computed only once.
 
     The array must be contiguous, of one dimension, and a multiple of four bytes long.
 
     Raises:
-        DataError: the array has been frozen, and yet was written to since.
+        DataError: the array was frozen, and someone wrote to it nevertheless.
     """
     if id(array) not in _known:
         return _surveyed(array, EVERY_BIT, NEVER)[1]
@@ -56,7 +56,7 @@ def fingerprint(array: Array) -> bytes:
 
 
 def know(array: Array, found: bytes) -> None:
-    """Takes a digest of a frozen array's content for its fingerprint: there was one already."""
+    """Records a known digest of a frozen array's content as the array's fingerprint."""
     place = id(array)
     held = weakref.ref(array, lambda _: _known.pop(place, None))
     _known[place] = held, found, _probe(array)

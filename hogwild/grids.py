@@ -11,7 +11,7 @@ from hogwild.config import Config, kind_of
 from hogwild.errors import OptionError
 
 MOST = 1000  # values of an option
-# Weights of penalties: training at one value begins with the weights of the next stronger one
+# Penalties: training at one value begins with the weights of the next stronger value
 PENALTIES = ("l1", "l2")
 
 Options = dict[str, Any]

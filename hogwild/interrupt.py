@@ -1,4 +1,4 @@
-"""Ctrl-C while work must end in good order: it is noted, and raised after that.
+"""Ctrl-C while work must end in good order: Ctrl-C is noted, and raised after the work.
 
 A program, as opposed to a library, may ask for SIGTERM and SIGHUP to count as Ctrl-C.
 """
@@ -9,19 +9,19 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-# What `timeout`, batch systems, service managers and closed terminals send. Windows has no SIGHUP
+# Sent by `timeout`, batch systems, service managers and closed terminals. Windows has no SIGHUP
 ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def nothing() -> None:
-    """For callers that must give a function."""
+    """Does nothing, for callers that must give a function."""
 
 
 class Interrupt:
-    """Within it, Ctrl-C is only noted (in `happened`), and calls all `stops`.
+    """Within this block, Ctrl-C is only noted (in `happened`), and calls all `stops`.
 
-    A second Ctrl-C interrupts at once. A handler of the user's own is left alone, and so are
-    threads, which hear of no Ctrl-C. Within another one it does nothing.
+    A second Ctrl-C interrupts at once. The user's own handler is left alone. In threads, which get
+    no Ctrl-C, and within another `Interrupt`, the block does nothing.
     """
 
     def __init__(self) -> None:
@@ -47,12 +47,12 @@ class Interrupt:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def check(self) -> None:
-        """Raises KeyboardInterrupt if it happened."""
+        """Raises KeyboardInterrupt if Ctrl-C was noted."""
         if self.happened:
             raise KeyboardInterrupt
 
     def note(self) -> None:
-        """It happens now."""
+        """Notes a Ctrl-C."""
         self.happened = True
         for stop in list(self.stops):
             stop()
@@ -62,13 +62,13 @@ class Interrupt:
         self.note()
 
 
-_noting: Interrupt | None = None  # the outermost one that the main thread is in
+_noting: Interrupt | None = None  # the outermost block that the main thread is in
 _is_program = False  # whether `heed_endings` was called
-_ended = False  # whether SIGTERM or SIGHUP came, or comes too late to change anything
+_ended = False  # whether SIGTERM or SIGHUP came, or would come too late to change anything
 
 
 def heed_endings() -> None:
-    """Lets SIGTERM and SIGHUP end this program as Ctrl-C does. One that is ignored stays so."""
+    """Lets SIGTERM and SIGHUP end this program as Ctrl-C does. Ignored signals stay ignored."""
     global _is_program
     _is_program = True
     for number in ENDINGS:
@@ -77,9 +77,9 @@ def heed_endings() -> None:
 
 
 def ignore_endings() -> None:
-    """Those that were heeded, and Ctrl-C, change nothing from now on: the work is done.
+    """From now on, ignores Ctrl-C and the signals of `heed_endings`: the work is done.
 
-    Python, as it ends, gives a handled signal its default action back; an ignored one stays so.
+    As it ends, Python gives handled signals their default action back; ignored ones stay ignored.
     """
     global _ended
     for number in ENDINGS:
@@ -91,7 +91,7 @@ def ignore_endings() -> None:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """Only the first one counts: `timeout` and systemd send two in a row."""
+    """Only the first signal counts: `timeout` and systemd send two in a row."""
     global _ended
     if _ended:
         return

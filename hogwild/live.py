@@ -1,4 +1,4 @@
-"""The line on a terminal, or in a notebook, that says what is done now and is written over."""
+"""The line on a terminal or in a notebook that shows progress and is overwritten."""
 
 import importlib.util
 import shutil
@@ -17,7 +17,7 @@ ERASE = "\r\033[K"
 
 
 def live(wanted: bool = True) -> AbstractContextManager[None]:
-    """Shows what is done, if it is wanted and there is a terminal or a notebook to show it on."""
+    """Shows progress, if it is wanted and there is a terminal or a notebook."""
     stream = _stream() if wanted else None
     return nullcontext() if stream is None else status.shown_by(Live(stream).show)
 
@@ -34,7 +34,7 @@ def _is_notebook(stream: TextIO) -> bool:
 
 
 class Live:
-    """Draws what is done now; with rich, where that is installed, in color."""
+    """Draws the progress line, in color if rich is installed."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -42,12 +42,12 @@ class Live:
         self._console: Any = None
         self._lock = threading.Lock()
         self._last: Doing | None = None
-        self._words = ""  # that were said of it
-        self._drawn = 0.0  # when
-        self._length = 0  # of what is there now
+        self._words = ""  # the words of the last drawing
+        self._drawn = 0.0  # the time of the last drawing
+        self._length = 0  # the length of the line that is there now
 
     def show(self, now: Doing | None) -> None:
-        """What is done now; None: the line is cleared."""
+        """Shows what is done now; None clears the line."""
         with self._lock:
             known = now is not None and (now.brief or now is self._last)
             if now is not None and now.over and now.more != self._words:

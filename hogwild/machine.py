@@ -1,4 +1,4 @@
-"""What this process and other programs use of the machine, and its name in records."""
+"""What this process and other programs use of the machine, and its description in records."""
 
 import math
 import os
@@ -21,8 +21,8 @@ from hogwild.version import VERSION
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUP = Path("/proc/self/cgroup")
 SHORTEST = 0.3  # seconds: over less, the system's counts of 0.01 s say little
-DIGITS = 20  # a number of the system's has fewer
-LATELY = 0.1  # seconds: an answer of the system that is younger is taken again
+DIGITS = 20  # every number of the system has fewer
+LATELY = 0.1  # seconds for which an answer of the system is used again
 BUSY = ("user", "nice", "system", "irq", "softirq", "steal")  # steal: the host's other machines
 
 P = ParamSpec("P")
@@ -30,7 +30,7 @@ R = TypeVar("R")
 
 
 def asked_lately(ask: Callable[P, R]) -> Callable[P, R]:
-    """Asks the system at most once in `LATELY` seconds: a short training would ask for long."""
+    """Asks the system at most once in `LATELY` seconds, since asking slows short trainings."""
     known: dict[object, tuple[float, R]] = {}
 
     @wraps(ask)
@@ -58,7 +58,7 @@ def affinity_cores() -> int:
 
 
 def counted(cores: int, physical: int | None) -> str:
-    """The number of cores, and how many of them are more than hyper-threads."""
+    """The number of cores in words, with the number of physical cores if that is known."""
     return f"{cores}" if physical is None else f"{cores} ({physical} physical)"
 
 
@@ -98,7 +98,7 @@ def available_memory() -> int:
 
 
 def peak_memory(process: int | None = None) -> int:
-    """The most bytes that a process, or this one, had; where they are not counted, its bytes now.
+    """The peak memory of a process (by default this one); its present memory if no peak is known.
 
     psutil knows no peak on Linux, and `getrusage` begins with the size of the parent.
     """
@@ -112,8 +112,8 @@ def peak_memory(process: int | None = None) -> int:
 class Usage:
     """What work takes of the machine from now on, and what other programs take meanwhile.
 
-    `workers` returns the numbers of the processes whose time is the work's own. Nothing is counted
-    in the first seconds of the work, `after`: what takes no longer should not wait for an answer.
+    `workers` returns the ids of the processes that belong to the work. Nothing is counted in the
+    first `after` seconds of the work: shorter work should not wait for the system's answer.
     """
 
     def __init__(self, workers: Callable[[], Iterable[int]] = tuple, after: float = 0.0) -> None:
@@ -128,9 +128,9 @@ class Usage:
             self._began, self._others = now, self._seconds_of_others()
 
     def so_far(self) -> dict[str, object]:
-        """The peak of this process's memory, and the cores that others kept busy, on average.
+        """The peak of this process's memory, and the average number of cores that others kept busy.
 
-        None, where that is too short a time to say.
+        The load is None if the time was too short to measure it.
         """
         seconds, load = time.monotonic() - self._began, None
         if seconds >= SHORTEST and math.isfinite(self._others):
@@ -147,7 +147,7 @@ class Usage:
 
 
 def _container_memory_in_use() -> int:
-    """What a container's limit counts already, but for file contents that can be dropped."""
+    """Memory that a container's limit counts, without file contents that can be dropped."""
     for folder in _cgroup_folders(CGROUPS, OWN_CGROUP)[:1]:
         if used := _counts(folder / "memory.current"):
             return used[0] - _named(folder / "memory.stat", "inactive_file", 0)

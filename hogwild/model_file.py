@@ -24,7 +24,7 @@ from hogwild.machine import available_memory
 from hogwild.paths import PathLike, writing
 
 MAGIC = b"HOGWILD\n"
-VERSION = 2  # the newest that is read; what an older program can read is written as of its time
+VERSION = 2  # the newest version that is read; files get the oldest version that can hold them
 HEAD = struct.Struct("<8sIQ")
 ALIGNMENT = 64
 BLOCK = 1 << 24  # bytes that are read at a time
@@ -34,7 +34,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 class ModelFileError(HogwildError):
-    """A file that is no model, or is damaged, or is newer than this program."""
+    """A file that is not a model, is damaged, or is newer than this program."""
 
 
 def write(path: PathLike, about: dict[str, Any], arrays: Arrays, version: int = 1) -> None:
@@ -60,7 +60,7 @@ def write(path: PathLike, about: dict[str, Any], arrays: Arrays, version: int = 
 
 
 def is_model(path: PathLike) -> bool:
-    """Whether a file begins as model files do. A pipe is left alone: it can be read only once."""
+    """Whether a file begins like a model file. A pipe is not read: it can be read only once."""
     if not Path(path).is_file():
         return False
     try:
@@ -74,7 +74,8 @@ def read(path: PathLike) -> tuple[dict[str, Any], Arrays]:
     """What a model file says of the model, and its arrays, all of which lie within the file.
 
     Raises:
-        ModelFileError: it is none, or damaged. What it says of the model is not checked yet.
+        ModelFileError: the file is not a model, or is damaged. The description of the model is not
+            checked yet.
     """
     try:
         with Path(path).open("rb") as file:
@@ -102,7 +103,7 @@ class DamageError(ValueError):
 
 
 def damaged(path: PathLike, problem: Exception) -> ModelFileError:
-    """What to raise where something within a file cannot be."""
+    """The error to raise if something within a file is impossible."""
     return ModelFileError(f"{path} is damaged: {problem}; save it again")
 
 

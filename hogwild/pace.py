@@ -1,20 +1,20 @@
-"""When to prove how good a model is: a proof takes time, too, and is worth it only now and then.
+"""When to prove how good a model is: a proof takes time, so it is made only now and then.
 
-All decisions count work, in passes over the rows, and never seconds.
+All decisions measure work in passes over the rows, never in seconds.
 """
 
 from dataclasses import dataclass
 
-FIRST = 3  # passes, after each of which it may be time
-MORE = 1.15  # times the work of the last proof
-AT_MOST = 0.1  # share of the work that proofs take, but for the last
-HOPE = 2.0  # times what is wanted: a gap that is expected to be smaller is looked at
-# The gap at the end of a pass, over what the rows of that pass added to it when they were visited
+FIRST = 3  # first passes; a proof may be due after each of them
+MORE = 1.15  # factor of the work at the last proof, after which the next one may be due
+AT_MOST = 0.1  # share of the work that proofs may take, without the last one
+HOPE = 2.0  # factor of the wanted gap: if the expected gap is smaller, a proof is due
+# The gap at the end of a pass, relative to what its rows added to the gap when they were visited
 SMOOTH, NOT_SMOOTH = 0.2, 0.05
-LEAST_PATIENCE = 30.0  # passes, before which no training is stuck
-# Looks without progress after which training is stuck, in three times and in 28 times the work
+LEAST_PATIENCE = 30.0  # passes; before them, no training counts as stuck
+# Training is stuck after this many looks without progress, in three and in 28 times the work
 LOOKS, LOOKS_BEFORE = 8, 24
-PROGRESS = 0.9  # share of a gap: one below it is progress
+PROGRESS = 0.9  # a gap below this share of the last one is progress
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Where files are written: refused before any work if nothing can be, and whole or not at all."""
+"""Writing of files, whole or not at all. Paths that cannot be written are refused at once."""
 
 import errno
 import os
@@ -48,10 +48,10 @@ def check_space(path: PathLike, size: int) -> None:
 
 @contextmanager
 def writing(path: PathLike) -> Iterator[BinaryIO]:
-    """A binary file that takes the place of `path` once it is written, and vanishes on any failure.
+    """A binary file that replaces `path` once it is written, and vanishes on any failure.
 
-    It is written beside its place under another name, so nobody ever sees half a file, and what
-    stood there before stays until the end. A link is followed, and the permissions are kept.
+    The file is written beside `path` under another name, so nobody ever sees half a file. The old
+    file stays until the end. A link is followed, and the permissions are kept.
     """
     if problem := _unwritable(Path(path)):
         raise HogwildError(problem)
@@ -77,7 +77,7 @@ def writing(path: PathLike) -> Iterator[BinaryIO]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Has the names in a folder on the disk: else a power cut may bring back the old file."""
+    """Writes the names in a folder to the disk: else a power cut may bring back the old file."""
     number = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(number)

@@ -1,4 +1,4 @@
-"""Learning curves, ROC and precision-recall: as a page, or by matplotlib as a picture."""
+"""Learning curves, ROC and precision-recall: as a page, or with matplotlib as a picture."""
 
 import io
 import json
@@ -26,8 +26,8 @@ from hogwild.trace import Row
 PAGE, PICTURES = ".html", (".png", ".svg")
 AGAINST = {"seconds": "training time (s)", "epochs": "epochs"}
 SETS = "train", "test", "held_out"
-MOST_MARKED = 40  # points of a line that are drawn one by one
-MOST_POINTS = 200  # of a curve, out of one for each row
+MOST_MARKED = 40  # most points of a line that get markers
+MOST_POINTS = 200  # most points of a curve, which has one for each row
 MARKERS, DASHES = "os^Dv", ("-", "--", ":", "-.")
 WIDTH, HEIGHT, DOTS = 5.2, 3.8, 150  # of a plot in a picture: inches, and dots per inch
 
@@ -42,7 +42,7 @@ class Plot(NamedTuple):
 
 
 def check_output(path: PathLike) -> None:
-    """Refuses a file that cannot become a plot, before there is any work."""
+    """Refuses a file that cannot become a plot, before any work is done."""
     suffix = Path(path).suffix.lower()
     if suffix not in (PAGE, *PICTURES):
         raise OptionError(f"{path}: the name must end with {', '.join((PAGE, *PICTURES))}")
@@ -51,7 +51,7 @@ def check_output(path: PathLike) -> None:
 
 
 def write(path: PathLike, title: str, plots: Sequence[Plot]) -> None:
-    """Writes plots into a file of the kind that its name says."""
+    """Writes plots to a file. The suffix of its name decides the format."""
     check_output(path)
     suffix = Path(path).suffix.lower()
     with status.doing(f"drawing {path}"):  # matplotlib takes most of a second to load
@@ -61,7 +61,7 @@ def write(path: PathLike, title: str, plots: Sequence[Plot]) -> None:
 
 
 def learning_curves(traces: Sequence[PathLike], against: str = "seconds") -> list[Plot]:
-    """The objective, the gap and the errors of runs, as far as their traces have them."""
+    """Plots of the objective, the gap and the errors of runs, as far as their traces have them."""
     names = [Path(path).stem for path in traces]
     if len(set(names)) < len(names):
         names = list(map(str, traces))
@@ -115,7 +115,7 @@ def _read(path: PathLike) -> tuple[dict[str, tuple[str, str, float]], list[Row]]
 
 
 def class_curves(model: LinearModel, rows: Rows) -> list[Plot]:
-    """ROC and precision-recall of each class against the rest, or of the frequent ones."""
+    """ROC and precision-recall of each class against the rest, or of the frequent classes."""
     if not model.labels:
         raise HogwildError("ROC and precision-recall need classes, and the model predicts numbers")
     scores, known = model.decision_function(rows), model.target.known(rows)
@@ -153,7 +153,7 @@ def _roc(
     """The points of both curves, one for each different score, or some of them."""
     order = np.argsort(-scores, kind="stable")
     order = order[weights[order] > 0]
-    ends = np.append(scores[order][1:] != scores[order][:-1], True)  # ties come together
+    ends = np.append(scores[order][1:] != scores[order][:-1], True)  # equal scores make one point
     true = np.cumsum(np.where(truth, weights, 0)[order])[ends]
     false = np.cumsum(np.where(truth, 0, weights)[order])[ends]
     some = np.unique(np.linspace(0, len(true) - 1, MOST_POINTS).astype(int))

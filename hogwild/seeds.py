@@ -1,4 +1,4 @@
-"""Seeds of all that is random: functions of the user's seed, and of what they are for."""
+"""Seeds of all random choices: functions of the user's seed and of the purpose."""
 
 import numpy as np
 

@@ -1,18 +1,18 @@
 """`hogwild.search`: cross-validation, and the best of several values of an option.
 
     rows = hogwild.load("train.svm")
-    # How good is it? Five models, each judged by a fifth of the rows that it did not learn from
+    # How good is it? Five models, each judged on a fifth of the rows that it did not learn from
     result = hogwild.search(rows, folds=5, task="logistic")
     print(result.table[0]["error"], result.table[0]["error_std"])
-    # How strong must the penalty be? Judged by a tenth of the rows, held out
+    # How strong must the penalty be? Judged on a tenth of the rows, held out
     result = hogwild.search(rows, l2=hogwild.logspace(1e-6, 1e-2, 9), task="logistic")
-    # The same by folds, by the area under the ROC curve
+    # The same with folds, by the area under the ROC curve
     result = hogwild.search(rows, l2="1e-6:1e-2:9", folds=5, metric="auc", task="logistic")
     print(result.best, result.model)  # {'l2': 0.0001}, and a model trained with it on all rows
 
 Values of a penalty are tried from strong to weak. Each training begins with the weights of the one
-before, and takes fewer epochs than from zero. Folds share the rows without a copy. They are trained
-side by side by one worker each, so results do not depend on the number of workers.
+before, and takes fewer epochs than from zero. Folds share the rows without a copy. Folds are
+trained in parallel by one worker each, so results do not depend on the number of workers.
 """
 
 import threading
@@ -56,20 +56,20 @@ from hogwild.training import (
     written_after,
 )
 
-SHARE = 0.1  # of the rows, held out where nothing else is to judge
+SHARE = 0.1  # share of the rows that is held out by default to judge models
 LOSS = "loss"
-OF_THE_RUN = ("mean", "taken")  # of a state: a mean that is over one training, and no other
+OF_THE_RUN = ("mean", "taken")  # parts of a state that belong to one training only: its mean
 
 
 @dataclass(frozen=True, repr=False)
 class SearchResult(Result):
-    """The result of a search: that of the final training, and the table.
+    """The result of a search: the result of the final training, and the table.
 
     Attributes:
         table: a dict for each combination of values: the values, the mean of each metric, its
             standard deviation over the folds (as `error_std`), and the metrics on each fold.
-        best: the values that were picked.
-        metric: what they were picked by.
+        best: the best values.
+        metric: the metric that decided.
     """
 
     table: list[Row]
@@ -102,13 +102,13 @@ def search(
 ) -> SearchResult:
     """Cross-validates, picks the best values of options, and trains with them on all rows.
 
-    If early stopping ended the trainings that are compared, the final one runs for the mean of
-    their best numbers of epochs.
+    If early stopping ended the compared trainings, the final training runs for the mean of their
+    best numbers of epochs.
 
     Args:
         data: rows with labels, or the file (or files) to load them from.
-        folds: number of folds of a cross-validation. Without folds and without `validate`, the
-            share `early_stopping` of the rows (a tenth) is held out to compare on.
+        folds: number of folds of a cross-validation. Without folds and without `validate`, models
+            are compared on held-out rows: the share `early_stopping` (by default a tenth).
         metric: what to compare by: loss, error, log_loss or auc; for a regression loss, rmse, mae,
             r2 or deviance.
         validate: rows (or their file) to compare on.
@@ -177,7 +177,7 @@ def check_options(options: Options, folds: Any, validate: bool, metric: str | No
 
 
 def plan_of(options: Options, folds: Any, validate: bool) -> Plan:
-    """What is to be compared; an `OptionError` that lists all that is wrong with it."""
+    """The plan of a search; an `OptionError` lists all that is wrong with the options."""
     problems = []
     if folds is not None and (isinstance(folds, bool) or not isinstance(folds, int) or folds < 2):
         problems.append(f"folds: {folds!r} is not a whole number from 2 on")
@@ -190,7 +190,7 @@ def plan_of(options: Options, folds: Any, validate: bool) -> Plan:
         single = {"early_stopping": SHARE} | {k: v for k, v in single.items() if v is not None}
     combinations, length = grids.combinations(grid)
     if folds is None and single.get("solver", AUTO) == AUTO:
-        single["solver"] = SGD  # the last training is to be such as was judged, epoch by epoch
+        single["solver"] = SGD  # the final training must be like the judged ones, epoch by epoch
     configs = []
     for some in combinations:
         try:
@@ -211,17 +211,17 @@ def plan_of(options: Options, folds: Any, validate: bool) -> Plan:
 
 
 class Judged(NamedTuple):
-    """One training, judged by rows that it did not learn from."""
+    """One training, judged on rows that it did not learn from."""
 
-    metrics: Row  # numbers, or None where there are none
-    epochs: int  # until the best one, of all trainings that led here
+    metrics: Row  # numbers, or None for a metric that does not exist here
+    epochs: int  # epochs up to the best one, summed over the chain of trainings so far
     reason: str
     seconds: float
     notes: list[str]
 
 
 class Kept(NamedTuple):
-    """A training whose model is kept in case that there will be no better one."""
+    """A training whose model is kept unless a better one follows."""
 
     key: float  # the smaller, the better
     result: Result
@@ -254,14 +254,14 @@ class _Search:
         self._lock = threading.Lock()  # of the table
         self._judged: dict[tuple[int, int], Judged] = {}  # by combination and split
         self._table: list[Row] = []
-        self._best: Kept | None = None  # by its own rows
+        self._best: Kept | None = None  # the best training so far, by the rows that judge it
         self._comparing = Doing("")
-        self._begun: Kept | None = None  # the first one that was broken off
+        self._begun: Kept | None = None  # the first interrupted training
         self._divergence: DivergenceError | None = None
         self.interrupt = Interrupt()
 
     def _made_splits(self, config: Config) -> list[tuple[Rows, Rows]]:
-        """Rows to learn from, and rows to judge by."""
+        """Pairs of rows to learn from and rows to judge on."""
         rows, target = self._rows, self._target
         if self._given_judges is not None:
             return [(rows, self._given_judges)]
@@ -340,7 +340,7 @@ class _Search:
         start, epochs = None, 0
         for number in numbers:
             config = self._plan.configs[number]
-            if alone and config.merge == VOTE:  # between as many workers as in the end
+            if alone and config.merge == VOTE:  # a vote needs as many workers as the final training
                 config = replace(config, backend="thread")
             elif alone:
                 config = replace(config, workers=1)
@@ -349,7 +349,7 @@ class _Search:
             except WorkerError as death:
                 if death.result is not None:
                     self._begun = Kept(0.0, death.result, number)
-                raise WorkerError(str(death)) from None  # nothing was written yet
+                raise WorkerError(str(death)) from None  # no file has been written yet
             except DivergenceError as problem:
                 self._divergence, start, epochs = problem, None, 0
                 self._add(number, split, Judged({}, 0, "diverged", 0.0, [str(problem)]))
@@ -380,7 +380,7 @@ class _Search:
     def problem_of(
         self, rows: Rows, config: Config, test: Rows | None = None, validate: Rows | None = None
     ) -> Any:
-        """The problem of learning from some of the rows, whose labels are those of all."""
+        """The problem of learning from some of the rows, with the labels of all rows."""
         labels = self._target.labels or None
         return PROBLEMS[config.family](rows, test, config, labels=labels, validate=validate)
 
@@ -404,7 +404,7 @@ class _Search:
             self._best = Kept(self._key(value), result, number)
 
     def _key(self, value: float) -> float:
-        """The smaller, the better."""
+        """A sort key for a metric: smaller is better."""
         return -value if self._metric in GREATER_IS_BETTER else value
 
     # The table
@@ -440,7 +440,7 @@ class _Search:
         return row
 
     def _picked(self) -> int:
-        """The number of the best row of the table, of the first one if several are."""
+        """The number of the best row of the table; the first one of equal rows."""
         judged = [
             (self._key(row[self._metric]), number)
             for number, row in enumerate(self._table)
@@ -455,7 +455,7 @@ class _Search:
         )
 
     def _final(self, picked: int) -> Config:
-        """The options of the last training, which nothing stops early but rows that were given."""
+        """The options of the final training. Only given `validate` rows stop it early."""
         best, row = self._plan.combinations[picked], self._table[picked]
         config = Config.of(self._plan.options | best | {"early_stopping": None})
         if self._given_judges is None and "overfitting" in row["reasons"]:

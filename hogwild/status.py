@@ -1,7 +1,7 @@
-"""What takes a while says what it is doing, and how far it is; a display may show that.
+"""Long work reports what it is doing and its progress; a display may show that.
 
-Only the main thread begins things, so that they end in the opposite order. Nobody looks unless
-`shown_by` says who does.
+Only the main thread reports work, so that nested work ends in the opposite order. Reports are
+ignored unless `shown_by` names a display.
 """
 
 import os
@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-BEAT = 0.5  # seconds after which what is done is shown anew
+BEAT = 0.5  # seconds after which the progress is shown anew
 
 
 @dataclass(eq=False)
 class Doing:
-    """What is done now.
+    """Work that is done now.
 
-    With `over`, it is shown instead of the parts of it. What is `brief` may end before anyone can
-    read it, and calls `at` again and again where it does not.
+    With `over`, this work is shown instead of its parts. Work that is `brief` may end before anyone
+    can read about it; if it does not end, it calls `at` again and again.
     """
 
     what: str
@@ -30,12 +30,12 @@ class Doing:
     began: float = field(default_factory=time.monotonic)
 
     def at(self, share: float | None, more: str = "") -> None:
-        """So much of it is done."""
+        """Reports the share of the work that is done."""
         self.share, self.more = share, more
         _update()
 
     def counted(self, done: int, total: int, words: str) -> None:
-        """So many of some parts that take about as long are done."""
+        """Reports that `done` of `total` parts are done. Parts take about equally long."""
         spent = time.monotonic() - self.began
         left = f", {seconds_left(spent / done * (total - done))}" if done else ""
         self.at(done / total, words + left)
@@ -51,7 +51,10 @@ _doing: list[Doing] = []
 def doing(
     what: str, over: bool = False, forks: bool = False, brief: bool = False
 ) -> Iterator[Doing]:
-    """While this is done. What `forks` has no thread that shows it anew: the two do not mix."""
+    """Reports work within a block.
+
+    Work that `forks` gets no thread to refresh the display: threads and forks do not mix.
+    """
     now = Doing(what, over, brief)
     if threading.current_thread() is not threading.main_thread():
         yield now
@@ -79,7 +82,7 @@ def _beat(ended: threading.Event) -> None:
 
 @contextmanager
 def shown_by(show: Show | None) -> Iterator[None]:
-    """Within it, `show` is called with what is done now, whenever that changes."""
+    """Within the block, calls `show` with the present work whenever that changes."""
     global _show
     before, _show = _show, show
     try:
@@ -90,13 +93,13 @@ def shown_by(show: Show | None) -> Iterator[None]:
 
 
 def clear() -> None:
-    """Something is to be printed where the display may be."""
+    """Clears the display, before something is printed in its place."""
     if _show is not None:
         _show(None)
 
 
 def seconds_left(left: float) -> str:
-    """How much longer it takes."""
+    """The remaining time in words."""
     if left < 90:
         return f"{left:.0f} s left"
     return f"{left / 60:.0f} min left" if left < 5400 else f"{left / 3600:.1f} h left"

@@ -1,9 +1,9 @@
-"""Learning from a stream: each row is met once, in memory that does not grow with the rows.
+"""Learning from a stream: each row is visited once. Memory does not grow with the number of rows.
 
-Rows come in pieces. The loss of each row is that of the weights just before they learn from it: the
-mean of such losses is an honest estimate of the loss on new rows (progressive validation). A stream
-has no end that a learning rate could be planned for, and no second epoch; the model is that of the
-last weights.
+Rows come in pieces. The loss of a row is computed just before the weights learn from it. The mean
+of such losses is an honest estimate of the loss on new rows (progressive validation). A stream has
+no known end that a learning rate could be planned for, and no second epoch. The model has the last
+weights.
 """
 
 import io
@@ -43,10 +43,10 @@ from hogwild.trace import Row
 STANDARD_INPUT = "-"
 PIECE = 1 << 22  # bytes of text, at most, that are learned from at a time
 LOOK = 0.2  # seconds between two looks whether to go on, while nothing comes
-FIRST_LINE = 1000  # rows, after which the loss is said first; then after twice as many
-LEAST_SCALE = 0.25  # of the stored weights, from where they are made whole
+FIRST_LINE = 1000  # rows before the first line with the loss; the number doubles for each next line
+LEAST_SCALE = 0.25  # scale of the stored weights below which they are unscaled
 SCHEDULES = ("inverse", "constant", "sqrt")
-# What a stream can have; all else needs rows to be read again, or together
+# The options of a stream; all others need rows to be read again, or together
 OPTIONS = (
     *("task", "loss", "epsilon", "quantile", "l2", "intercept", "schedule", "eta0", "seed"),
     *("solver", "time_limit"),
@@ -57,13 +57,13 @@ Show = Callable[[Row], Any]
 
 @dataclass(frozen=True)
 class StreamResult:
-    """What a stream came to.
+    """The result of a stream.
 
     Attributes:
         model: the model after the last row.
-        reason: why it ended: end (of the stream), time or interrupted.
-        rows: how many rows were learned from.
-        loss: the mean loss of rows just before they were learned from.
+        reason: why training ended: end (of the stream), time or interrupted.
+        rows: the number of rows that were learned from.
+        loss: the mean loss of rows, each just before it was learned from.
         trace: a dict for each line that is printed: `rows`, `loss` (of all so far), `recent_loss`
             (since the line before), `columns` and `seconds`.
     """
@@ -91,7 +91,7 @@ def train_stream(
         data: svmlight text: a file, a pipe, or "-" for standard input; or pieces of rows.
         labels: the classes; by default they are those of the first piece.
         model: a file to save the model in, also after Ctrl-C.
-        save_every: rows after which the model is saved, each time.
+        save_every: number of rows after which the model is saved again.
         index_base: the number of the first column of text; see `load`.
         show: is called with each row of the trace.
         **options: task, loss, epsilon, quantile, l2, intercept, schedule (inverse, constant or
@@ -100,7 +100,7 @@ def train_stream(
 
     Raises:
         OptionError: lists the options that are wrong, or that a stream cannot have.
-        DataError: text that is wrong, or a label that is none of the classes.
+        DataError: text is wrong, or a label is not one of the classes.
         DivergenceError: the weights overflow.
     """
     config = _config(options, model, save_every)
@@ -129,9 +129,9 @@ def train_stream(
 
 
 def _config(options: dict[str, Any], model: Any, save_every: Any) -> Config:
-    """The options, once it is clear that a stream can have them."""
+    """Makes the options, and refuses those that a stream cannot have."""
     problems = [
-        f"{name}: not available for a stream, whose rows are met once; leave it out"
+        f"{name}: not available for a stream, which visits each row once; leave it out"
         for name, value in options.items()
         if name not in OPTIONS and value is not None and hasattr(Config, name)
     ]
@@ -158,7 +158,7 @@ def rows_of_stream(
     labels: bool = True,
     interrupt: Interrupt | None = None,
 ) -> Iterator[Rows]:
-    """The rows of svmlight text as they come: those that are there, but not too many at a time."""
+    """The rows of svmlight text as they come: all available ones, but not too many at a time."""
     is_standard = str(source) == STANDARD_INPUT
     name = "standard input" if is_standard else str(source)
     try:
@@ -177,7 +177,7 @@ def rows_of_stream(
 
 
 def _pieces(name: str, raw: io.FileIO, interrupt: Interrupt) -> Iterator[Piece]:
-    """Whole lines, as many as are there at once."""
+    """Whole lines, as many as are available at once."""
     text, kept, lines, first = bytearray(PIECE + PADDING), 0, 0, True
     ended = False
     while not ended:
@@ -200,16 +200,16 @@ def _pieces(name: str, raw: io.FileIO, interrupt: Interrupt) -> Iterator[Piece]:
 
 
 def _filled(raw: io.FileIO, text: bytearray, have: int, interrupt: Interrupt) -> int:
-    """Reads what is there, at least something; how many bytes the text has then.
+    """Reads what is available, at least one byte; returns the length of the text then.
 
-    It looks up while nothing comes: a call of the system would go on waiting after Ctrl-C.
+    While it waits, it checks for Ctrl-C: a call of the system would go on waiting.
     """
     view, wait = memoryview(text)[: len(text) - PADDING - 1], LOOK
     while have < len(view):
         if interrupt.happened:
             raise KeyboardInterrupt
         ready = True
-        with suppress(OSError):  # what cannot be waited for is there
+        with suppress(OSError):  # a file that cannot be waited for is always ready
             ready = bool(select.select([raw], [], [], wait)[0])
         if ready:
             got = raw.readinto(view[have:]) or 0
@@ -259,14 +259,14 @@ class _Stream:
 
     @property
     def mean_loss(self) -> float:
-        """Of all rows so far."""
+        """The mean loss of all rows so far."""
         return self._total / self.learner.done if self.learner else 0.0
 
     def _learn(self, rows: Rows) -> None:
         if self.learner is None:
             self.learner = _Learner(rows, self._config, self._labels)
         begin = 0
-        while begin < len(rows):  # up to where a line or a model is due
+        while begin < len(rows):  # in steps up to the next row at which a line or a model is due
             due = [self._next_line, *([self._next_save] if self._every else [])]
             end = min(len(rows), begin + max(1, min(due) - self.learner.done))
             part = rows if (begin, end) == (0, len(rows)) else rows.part(np.arange(begin, end))
@@ -308,11 +308,11 @@ class _Learner:
         self._config, self._labels = config, labels
         self.columns, self._base = 0, rows.index_base
         self._width = self._problem.width
-        self._weights = zeros_on_a_line(self._width)  # of the intercept, which stands last
+        self._weights = zeros_on_a_line(self._width)  # the intercept, which stands last
         self.done = self._since = 0
 
     def learn(self, rows: Rows, line: int) -> float:
-        """Learns from some rows before the next line that is printed; the sum of their losses."""
+        """Learns from some rows before the next printed line; returns the sum of their losses."""
         problem = self._problem
         if self._base == 1 and rows.index_base == 0:  # the first column turned out to be number 0
             self._grow(self.columns + 1, 1)
@@ -326,7 +326,7 @@ class _Learner:
         order = np.arange(len(rows), dtype=np.uint32)
         share = Share(1, 0.0, 1.0, self._since, self._eta0)
         task = problem.task(order, share)
-        # Every row moves the intercept: it comes to rest as rows go on, and not at their end
+        # Every row moves the intercept. It settles as rows go on, not at their end
         calm = 1.0 if self._config.schedule == "sqrt" else (FIRST_LINE / line) ** 0.5
         plan = task.plan
         plan = plan._replace(end=float("inf"), rows=1.0, intercept=plan.intercept * calm)
@@ -348,11 +348,11 @@ class _Learner:
 
     @property
     def _scale(self) -> float:
-        """What the penalty has left of the stored weights since they were whole."""
+        """The share of the stored weights that the penalty has left since they were unscaled."""
         return self._problem.scale(Now(self.done, self._since, self._eta0))
 
     def _grow(self, columns: int, first: int) -> None:
-        """Makes room for more columns; the first one known goes to place `first`."""
+        """Makes room for more columns; the first known column moves to place `first`."""
         width = self._width
         grown = zeros_on_a_line((columns + 1) * width)
         place = slice(first * width, (first + self.columns) * width)

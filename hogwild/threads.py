@@ -1,4 +1,4 @@
-"""Work in equal shares, and a few things done side by side in threads of this process."""
+"""Work in equal shares, and tasks that run in parallel threads of this process."""
 
 import os
 import queue
@@ -15,9 +15,9 @@ IDLE = (
 
 
 class Helper(Thread):
-    """A thread that works for others, and ends when there was nothing to do for a while.
+    """A thread that runs tasks for others, and ends after some time without a task.
 
-    (Those of `concurrent.futures` do not begin any more once the program's main thread has ended.)
+    (Threads of `concurrent.futures` do not start after the program's main thread has ended.)
     """
 
     lock = Lock()
@@ -38,7 +38,7 @@ class Helper(Thread):
         return helper
 
     def begin(self, work: Callable[[], None]) -> Callable[[], None]:
-        """Has it do something, which must not raise; returns what waits until that is done."""
+        """Starts a task, which must not raise; returns a function that waits until it is done."""
         done: queue.SimpleQueue[None] = queue.SimpleQueue()  # the next task has another
         self._given.put((work, done))
         return done.get
@@ -47,7 +47,7 @@ class Helper(Thread):
         while (given := self._next()) is not None:
             work, done = given
             work()
-            del given, work  # and all that it holds
+            del given, work  # frees the task and all that it holds
             with self.lock:
                 self.idle.append(self)
             done.put(None)
@@ -58,13 +58,13 @@ class Helper(Thread):
                 return self._given.get(timeout=IDLE)
             except queue.Empty:
                 with self.lock:
-                    if self in self.idle:  # else somebody has taken it, and will say what to do
+                    if self in self.idle:  # else somebody took this helper for a task
                         self.idle.remove(self)
                         return None
 
     @classmethod
     def end_all(cls) -> None:
-        """Ends those that are idle: a process that is forked has no threads but one."""
+        """Ends idle helpers: a forked process has only one thread."""
         with cls.lock:
             ending, cls.idle[:] = [*cls.idle], []
         for helper in ending:
@@ -74,7 +74,7 @@ class Helper(Thread):
 
     @classmethod
     def forget_all(cls) -> None:
-        """In a process that was forked: its threads are gone, and so may be who held the lock."""
+        """In a forked process: the threads are gone, and so may be the holder of the lock."""
         cls.lock, cls.idle = Lock(), []
 
 
@@ -89,7 +89,7 @@ def share_of(size: int, count: int, rank: int) -> tuple[int, int]:
 
 
 def side_by_side(tasks: Iterable[Callable[[], T]], threads: int) -> list[T]:
-    """What the tasks return, in their order. `threads` threads do them, with this one."""
+    """The results of tasks, in their order. `threads` threads run them, this one included."""
     given = list(tasks)
     waiting = enumerate(given)
     lock = Lock()
@@ -117,6 +117,6 @@ def side_by_side(tasks: Iterable[Callable[[], T]], threads: int) -> list[T]:
 
 
 def in_shares(work: Callable[[int, int], T], size: int, threads: int) -> list[T]:
-    """What work(begin, end) returns for each of as many shares of a size as there are threads."""
+    """The results of work(begin, end), for one equal share of `size` for each thread."""
     shares = (share_of(size, threads, rank) for rank in range(threads))
     return side_by_side((partial(work, *share) for share in shares), threads)

@@ -31,7 +31,7 @@ class Stopwatch:
 
 
 def header(options: Row, chosen: Row, data: Row) -> Row:
-    """What is true of the whole run: options, what was chosen for them, the data, the machine."""
+    """What holds for the whole run: options, values chosen for them, the data, the machine."""
     return {
         "kind": "header",
         "options": options,

@@ -1,4 +1,4 @@
-"""`hogwild.train`: from data and options to a model, and to files where some were asked for."""
+"""`hogwild.train`: from data and options to a model, and to files if they are asked for."""
 
 import os
 import secrets
@@ -67,12 +67,12 @@ def train(
             from, see `load`.
         test: rows or ratings (or their file); their error is reported after every epoch.
         validate: rows (or their file) that are not learned from. Training stops when their loss has
-            not decreased for `patience` epochs, and returns the best epoch. The option
+            not decreased for `patience` epochs, and returns the model of the best epoch. The option
             `early_stopping` holds out a share of the data for the same purpose.
         model: a file to save the model in, also after Ctrl-C or the death of a worker.
         trace: a file for the record of the run, as JSON lines.
         watcher: its methods are called as the run goes on.
-        callbacks: more of them; a `hogwild.Callback` can also look at the model, and stop the run.
+        callbacks: more watchers; a `hogwild.Callback` can also look at the model, and stop the run.
             `hogwild.callbacks` has some: best model, CSV, JSON lines, MLflow, TensorBoard, Optuna.
         verbose: 1 prints what the command line prints, 2 also why things were chosen.
         start: the `state` of an earlier result to continue, or a factor model, to which new users
@@ -82,9 +82,9 @@ def train(
         index_base: the number of the first column, where `data` is a file of text; see `load`.
         columns: which columns of a file of ratings to read; see `load_ratings`.
         duplicates: what to do with several ratings of an item by a user; see `Ratings`.
-        cache: whether a `.rows` file is kept beside each file of rows, and read in its place until
-            it changes; see `cached`.
-        features: how rows are made, where `data` is a file of text or a table. Test and validation
+        cache: whether to keep a `.rows` file beside each file of rows. The `.rows` file is read
+            instead until the original changes; see `cached`.
+        features: how rows are made, if `data` is a file of text or a table. Test and validation
             files are read in the same way.
         **options: the fields of `hogwild.Config`: task, loss, l2, epochs, workers, ... For ratings
             (and files named as such) the default task is mf. Those of `hogwild.Features` may stand
@@ -92,13 +92,14 @@ def train(
 
     Returns:
         The model, the reason why training stopped, and the trace. After Ctrl-C the reason is
-        "interrupted" and the model is the one so far: code that trains in a loop should check it.
+        "interrupted" and the model is the one so far. Code that trains in a loop should check the
+        reason.
 
     Raises:
         OptionError: lists all the options that are out of range.
         DataError: data that cannot be learned from.
-        DivergenceError: the objective gets worse, or the weights overflow, however small the rate.
-        WorkerError: a worker ended; its `result` has the model of the last finished epoch.
+        DivergenceError: the objective rises, or the weights overflow, even at a small rate.
+        WorkerError: a worker died; the error's `result` has the model of the last finished epoch.
     """
     settings, options = with_task(options, data, features)
     if start is not None and not isinstance(start, State | FactorModel):
@@ -175,7 +176,7 @@ def train(
 
 
 def _check_format(config: Config, data: Any) -> None:
-    """Refuses a limit of memory for a file that has to be read as a whole, before it is read."""
+    """Refuses a limit of memory for a file that must be read as a whole, before it is read."""
     files = files_of(data) if config.memory is not None and are_files(data) else []
     if any(suffix_of(file) != SUFFIX for file in files):
         name = name_of(files)
@@ -185,9 +186,9 @@ def _check_format(config: Config, data: Any) -> None:
 def with_task(
     options: dict[str, Any], data: Any, features: Features | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings of features among the options, and the others with a task.
+    """Splits options into settings of features and the others, which get a task.
 
-    Where they leave the task open, that of ratings is mf. A file named as ratings is a table of
+    If no task is given, ratings get the task mf. A file that is named like ratings is a table of
     rows if there are settings of features.
     """
     settings = {name: value for name, value in options.items() if name in NAMES}
@@ -201,7 +202,7 @@ def with_task(
 def features_for(
     data: Any, features: Features | None, settings: dict[str, Any], cache: bool = False
 ) -> Features | None:
-    """How rows are made of data; None where that holds rows already."""
+    """How rows are made of data; None if the data already holds rows."""
     found = features_of(features, settings)
     if found is not None and isinstance(data, Rows):
         raise OptionError("features: the data has columns already; leave out the settings of them")
@@ -220,7 +221,7 @@ def watched(watcher: Watcher | None, verbose: int) -> Iterator[Watcher]:
 
 
 def asked_for(options: dict[str, Any], **files: Any) -> Row:
-    """What was asked for, as far as a file can hold it: so it can be asked for once more."""
+    """What was asked for, as far as a file can hold it, so that a run can be repeated."""
     asked: dict[str, Any] = {}
     for name, given in files.items():
         if isinstance(given, str | os.PathLike):
@@ -252,7 +253,7 @@ def run_and_write(
 def written_after(
     death: WorkerError, result: Result, model: PathLike | None, trace: PathLike | None, what: str
 ) -> WorkerError:
-    """Writes what there was before a worker died. Returns an error that says where `what` is."""
+    """Writes the result from before a worker died. Returns an error that says where `what` is."""
     write(result, model, trace)
     where = f"{what} in {model}" if model else "no model file was asked for"
     error = WorkerError(f"{death}; {where}")
@@ -298,9 +299,9 @@ class Sources(NamedTuple):
 def row_sets(
     data: Any, test: Any, validate: Any, sources: Sources, sample_weight: Any = None
 ) -> tuple[Rows, Rows | None, Rows | None]:
-    """Rows to learn from, to test on and to judge by; loaded where they are names of files."""
+    """Rows to learn from, to test on and to judge on. Names of files are loaded."""
     rows = weighted(_loaded_rows(data, sources), sample_weight)
-    # Of a file, the training data says which number its first column has, and how it is read
+    # The training data decides how other files are read, and which number their first column has
     base = "auto" if rows.index_base is None else rows.index_base
     sources = sources._replace(index_base=base, features=rows.features)
     others = _others(test, rows, "test on", sources), _others(validate, rows, "judge by", sources)
@@ -308,7 +309,7 @@ def row_sets(
 
 
 def _others(given: Any, rows: Rows, purpose: str, sources: Sources) -> Rows | None:
-    """Rows or their file that go with those to learn from; None where none are given."""
+    """Other rows (or their file) to go with the rows to learn from; None if none are given."""
     if given is None:
         return None
     if are_files(given) and rows.features is None and by_name(files_of(given), None) is not None:
@@ -339,7 +340,7 @@ def weighted(rows: Rows, sample_weight: Any) -> Rows:
 
 
 def check_judge(config: Config) -> None:
-    """Refuses rows to judge by where training could not look at them in every epoch."""
+    """Refuses rows to judge on if training could not evaluate them in every epoch."""
     problems = []
     if config.early_stopping is not None:
         problems.append("validate: not together with early_stopping; leave one of them out")
@@ -375,7 +376,7 @@ def _loaded_ratings(data: Any, columns: Any, duplicates: str) -> Ratings:
     return _checked(data, Ratings).deduplicated(duplicates)
 
 
-# What to do where data is neither a file nor of this kind: of the other kind, or of none
+# What to do if data is neither a file nor of this kind: for the other kind, and for anything else
 CURES = {
     Rows: ("ratings are for the task mf", "hogwild.Rows(X, y) takes matrices"),
     Ratings: (
@@ -409,7 +410,7 @@ def write(result: Result, model: PathLike | None, trace: PathLike | None) -> Non
 
 
 def _save_or_rescue(result: Result, path: PathLike) -> None:
-    """Saves the model, where it was asked for or else somewhere, and says where."""
+    """Saves the model at the given path, or else somewhere, and says where."""
     try:
         result.model.save(path)
     except (HogwildError, OSError) as problem:

@@ -1,4 +1,4 @@
-"""Compiles the kernels of the usual trainings, by doing each of them on a few rows."""
+"""Compiles the kernels of the usual trainings, by running each training on a few rows."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -24,11 +24,11 @@ SOLVERS = {
     "logistic": ("dual", "newton", "coordinate"),
     "squared": ("dual", "newton", "closed", "coordinate"),
 }
-STRATEGIES = ("combine", "hogwild", "ordered")  # of two workers
+STRATEGIES = ("combine", "hogwild", "ordered")  # with two workers
 
 
 def trainings() -> list[dict[str, Any]]:
-    """The options of each; classes are two, unless they are given."""
+    """The options of each training; there are two classes unless `classes` is given."""
     found: list[dict[str, Any]] = []
     for loss, solvers in SOLVERS.items():
         common = {"task": "regression" if loss == "squared" else "svm", "loss": loss}
@@ -46,7 +46,7 @@ def trainings() -> list[dict[str, Any]]:
 
 
 def warm() -> None:
-    """Does them all, and says how far it is."""
+    """Runs all trainings, and reports the progress."""
     random = np.random.default_rng(0)
     X = random.normal(size=(ROWS, COLUMNS)) * (random.random((ROWS, COLUMNS)) < 0.5)
     users, items = random.integers(0, COLUMNS, (2, 4 * ROWS))
@@ -69,6 +69,6 @@ def warm() -> None:
             y = np.digitize(X[:, 0], [0.0, 0.5][: options.pop("classes", 2) - 1])
             save(Rows(X, y), file)
             rows = load(file)
-            with suppress(HogwildError):  # on so few rows some may fail
+            with suppress(HogwildError):  # some may fail on such a small data set
                 train(rows, test=rows, **options).model.evaluate(rows)
         statistics(rows)

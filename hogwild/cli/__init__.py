@@ -28,8 +28,8 @@ from hogwild.interrupt import Interrupt, heed_endings, ignore_endings
 from hogwild.live import live
 from hogwild.version import VERSION
 
-# Of each, the module adds its options to a parser with `add_options`, does it with `run`, and has
-# two EXAMPLES
+# The module of each command has `add_options`, which adds its options to a parser, `run`, which
+# does the work, and two EXAMPLES
 COMMANDS = {
     "train": "train a model on a file",
     "predict": "predict with a model",
@@ -50,8 +50,8 @@ COMMANDS = {
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command; returns its exit code.
 
-    Without arguments it is the program itself: it takes those of the process, and SIGTERM and
-    SIGHUP end it as Ctrl-C does.
+    Without arguments, this is the program itself: it takes the arguments of the process, and
+    SIGTERM and SIGHUP end it as Ctrl-C does.
     """
     try:
         if arguments is not None:
@@ -68,12 +68,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _leave(code: int) -> None:
-    """Ends the program. Python's own way takes 0.2 s more, to free what the system frees anyway."""
-    if sys.gettrace() or sys.getprofile():  # which write what they saw at Python's end
+    """Ends the program. Python's own exit takes 0.2 s more to free what the system frees anyway."""
+    if sys.gettrace() or sys.getprofile():  # these write their results at Python's end
         return
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):  # closed, or nobody reads
+        with suppress(OSError, ValueError, AttributeError):  # the stream is closed or has no reader
             stream.flush()
     os._exit(code)
 
@@ -102,7 +102,7 @@ def _run(arguments: list[str], ours: bool = False) -> int:
             with status.doing(parsed.doing, forks=True) if parsed.doing else nullcontext():
                 code = int(parsed.run(parsed) or 0)
             return code if end_output() else code or 1
-    except SystemExit as leaving:  # argparse has said what it has to say
+    except SystemExit as leaving:  # argparse has printed its message
         return leaving.code if isinstance(leaving.code, int) else 1
     except OptionError as problem:
         complain(_with_dashes(str(problem)))
@@ -110,7 +110,7 @@ def _run(arguments: list[str], ours: bool = False) -> int:
     except HogwildError as problem:
         complain(str(problem))
         return 1
-    except BrokenPipeError:  # whoever read our output has enough
+    except BrokenPipeError:  # the reader of our output stopped reading
         silence(sys.stdout)
         return 1
     except OSError as problem:
@@ -134,7 +134,7 @@ def _reason(problem: OSError) -> str:
 
 
 def parser_of(arguments: list[str]) -> Parser:
-    """The parser of these words. Only the command that is named gets its options."""
+    """The parser for these words. Only the named command gets its options."""
     parser = Parser(
         prog="hogwild",
         description="Train sparse linear models and factorizations, fast, on one machine.",
@@ -146,7 +146,7 @@ def parser_of(arguments: list[str]) -> Parser:
         near = did_you_mean(named, COMMANDS)
         parser.error(f"there is no command {named!r}{near or ': choose ' + ', '.join(COMMANDS)}")
     for name, summary in COMMANDS.items():
-        # Of most, the name is enough, and the modules need not be imported
+        # For other commands the name is enough, so their modules are not imported
         command = commands.add_parser(name, help=summary, description=f"{summary.capitalize()}.")
         if named in (name, "completion"):
             with status.doing("starting"):
@@ -158,7 +158,7 @@ def parser_of(arguments: list[str]) -> Parser:
 
 def _with_dashes(problems: str) -> str:
     """Problems with the names of options as they are typed."""
-    from hogwild.config import Config  # late: without an error, `hogwild --help` is there at once
+    from hogwild.config import Config  # imported late, so that `hogwild --help` starts fast
 
     on = [known.name for known in dataclasses.fields(Config) if known.default is True]
 

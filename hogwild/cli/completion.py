@@ -9,7 +9,7 @@ from hogwild.cli.streams import show
 EXAMPLES = ("bash >> ~/.bashrc", "zsh >> ~/.zshrc")
 ZSH = "autoload -U +X compinit bashcompinit && compinit -u && bashcompinit\n"
 CHOICES = re.compile(r"[a-z_]+(?:\|[a-z_]+)+")
-# Where no words are found the shell takes names of files
+# If no words match, the shell completes names of files
 SCRIPT = """_hogwild() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words=""
   case "${COMP_WORDS[1]} $before" in

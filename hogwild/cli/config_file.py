@@ -11,7 +11,7 @@ from hogwild.errors import DataError, OptionError
 
 
 def with_config(words: list[str], parsed: argparse.Namespace) -> list[str]:
-    """A command's words, and before them those that its file stands for: the later ones win."""
+    """The words of the file, followed by the words of the command; later words win."""
     path = parsed.config
     try:
         text = Path(path).read_text()
@@ -63,7 +63,7 @@ def _from_toml(path: str, text: str) -> dict[str, Any]:
 
 
 def _from_record(path: str, text: str) -> dict[str, Any]:
-    """What a run was asked for, by its trace."""
+    """The options that a run was given, from its trace."""
     try:
         rows = map(json.loads, text.splitlines())
         return dict(next(row for row in rows if row["kind"] == "header")["asked"])

@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Prints what this machine gives to hogwild."""
+    """Prints cores, load, memory, versions and kernel cache of this machine."""
     if parsed.warm:
         warm()
     found = _findings()

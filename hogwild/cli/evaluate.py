@@ -24,7 +24,7 @@ from hogwild.models.linear import LinearModel
 from hogwild.paths import check_files
 from hogwild.training import weighted
 
-# Metrics whose name is not what is printed for them
+# Metrics that are printed under another name
 TITLES = {
     "top_5_error": "top-5 error",
     "hamming_loss": "Hamming loss",
@@ -38,7 +38,8 @@ TITLES = {
     "r2": "R2",
 }
 SHARES = ("error", "top_5_error", "hamming_loss", "subset_accuracy")
-# Why a number is missing; others that are missing make no sense for the model, and are left out
+# Why a number is missing. Missing numbers that are not here make no sense for the model, and are
+# left out
 MISSING = {
     "log_loss": "this model gives no probabilities",
     "auc": "labels or ratings of one kind only",
@@ -115,7 +116,7 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _certify(parsed: argparse.Namespace) -> int:
-    """Prints how good a linear model is, as is proved."""
+    """Prints a proof of how good a linear model is."""
     model = given_model(parsed.model)
     refuse(parsed, model, "columns")
     rows = load(files_in(parsed), index_base=base_of(model), features=model.features)

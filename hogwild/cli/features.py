@@ -10,7 +10,7 @@ from hogwild.features.settings import LISTS, NAMES, Settings, stop_words_of
 
 
 def add_features(parser: Parser) -> None:
-    """One option for each setting. Those that are not given are left out."""
+    """Adds one option for each setting. Options that are not given are left out of the result."""
     add = group(parser, "features").add_argument
     for known in dataclasses.fields(Settings):
         name, text = known.name.replace("_", "-"), known.metadata["text"].replace("%", "%%")

@@ -40,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--labels", type=float, metavar="X", help=several)
     add("--targets", metavar="WORD", help="numbers or counts, in place of the labels")
     add("--weights", metavar="FILE", help="a file for the weights behind the labels, as a model")
-    text = "reviews: a label and a document a line, with pairs of words that tell"
+    text = "reviews: a label and a document a line; the order of some word pairs tells the label"
     add = _kind(kinds, "text", text, ".txt", _write_text)
     add("--rows", type=int, default=100_000, metavar="N", help="how many documents [%(default)s]")
     add("--first-row", type=int, default=0, metavar="N", help=first)
@@ -60,7 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def _kind(
     kinds: Any, name: str, text: str, suffixes: str, write: Callable[[argparse.Namespace], None]
 ) -> Callable[..., Any]:
-    """Adds a kind of data with the options that all have; returns what adds its own."""
+    """Adds a kind of data with the common options; returns a function that adds its own options."""
     parser = kinds.add_parser(name, help=text, description=f"hogwild generate {name}: {text}.")
     file = f"a file to write: {suffixes}; text also with .gz, .bz2, .xz or .zst behind"
     parser.add_argument("output", metavar="OUT", help=file)

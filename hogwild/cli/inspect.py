@@ -32,10 +32,10 @@ from hogwild.model_file import is_model
 QUANTILES = ("least", "5 %", "25 %", "median", "75 %", "95 %", "most")
 MOST_VALUES = 12  # different ratings that are shown one by one
 
-DOUBTFUL = ".dat"  # files of this name mostly hold ratings
+DOUBTFUL = ".dat"  # files with this suffix mostly hold ratings
 FEATURE = re.compile(rb"(?:[0-9]+|qid):[^:]*")
 BETWEEN = (b",", b";", b"::", b"\t")  # fields of ratings, beside blanks
-LOOKED_AT = 1 << 16  # bytes, in which the first line with anything in it must be
+LOOKED_AT = 1 << 16  # bytes that must contain the first line that is not empty
 
 Found = tuple[Any, str, list[tuple[str, str]]]  # statistics, their meaning, and lines to show
 
@@ -119,7 +119,7 @@ def _are_ratings(path: Path) -> bool:
 
 
 def _line_is_ratings(line: bytes) -> bool:
-    """A row is a label, and features behind it, of which there may be none."""
+    """Whether a line holds a rating. A row is a label, followed by features or nothing."""
     fields = line.split()
     if len(fields) > 1:
         return not FEATURE.fullmatch(fields[1])
@@ -154,13 +154,13 @@ def _rows(parsed: argparse.Namespace) -> Found:
 
 
 def _features(files: Any, rows: Rows, used: int, settings: dict[str, Any]) -> list[tuple[str, str]]:
-    """How many features share columns. With many more columns next to none do."""
+    """How many features share columns. With many more columns, almost none would."""
     shown = [("", note) for note in rows.notes]
     plain = {"bits": MOST_BITS, "idf": False, "keep_names": False}
     wide = load(files, **settings | plain)
     apart = len(np.unique(wide.indices))
     every = 1 << MOST_BITS
-    features = round(-every * math.log1p(-apart / every))  # all but those that still collide
+    features = round(-every * math.log1p(-apart / every))  # all, except those that still collide
     columns = 1 << rows.features.settings.bits
     expected = columns * -math.expm1(-features / columns)
     alone = features * math.exp(-features / columns)
@@ -179,7 +179,7 @@ def _labels(counts: tuple[tuple[object, int], ...], kinds: int, rows: int) -> st
 
 
 def _ratings(parsed: argparse.Namespace) -> Found:
-    # Where only two columns are named, there are no values
+    # If only two columns are named, there are no values
     pairs = parsed.columns is not None and parsed.columns.count(",") == 1
     given = load_ratings(files_in(parsed), columns=parsed.columns, values=not pairs)
     found = rating_statistics.rating_statistics(given)

@@ -61,7 +61,7 @@ def _shape(model: Any) -> dict[str, Any]:
 
 
 def _lines(model: Any, size: int, shape: dict[str, Any]) -> dict[str, str]:
-    """What is known, in words; what a model of an earlier version does not say is left out."""
+    """What is known, in words. Models of an earlier version lack some of the lines."""
     options, trace = model.about.get("options", {}), model.about.get("trace", {})
     lines = {"model": f"{model.kind}, {size:,} bytes"}
     lines["task"] = f"{options.get('task', 'unknown')}, {model.loss} loss"

@@ -1,4 +1,4 @@
-"""Options that several commands have, the fields of `Config` among them, and what models allow."""
+"""Options of several commands, with the fields of `Config`; and checks for kinds of models."""
 
 import argparse
 import dataclasses
@@ -17,7 +17,7 @@ from hogwild.models.factors import FactorModel
 ARGUMENTS: dict[Any, str] = {int: "N", float: "X", str: "WORD"}  # what help calls a value
 
 
-# Where help shows options; others are of the training
+# The groups of options in the help; all others are in the group of training
 GROUP = {
     **dict.fromkeys(("class_weight", "early_stopping"), "data"),
     **dict.fromkeys(("task", "loss", "epsilon", "quantile", "l2", "l1", "intercept"), "model"),
@@ -27,10 +27,10 @@ GROUP = {
 
 
 def add_config(parser: Parser, without: Collection[str] = (), searches: bool = True) -> None:
-    """Adds an option for each field of `Config`, which checks their values, all at once.
+    """Adds an option for each field of `Config`. `Config` checks all values at once.
 
-    An option that is not given is left out of the result. Where the command line names a task, help
-    shows what the task takes. `searches`: whether several values of an option can be compared.
+    An option that is not given is left out of the result. If the command line names a task, help
+    shows the values of this task. `searches`: whether several values of an option can be compared.
     """
     task = parser.task if parser.task in TASKS else None
     for known in dataclasses.fields(Config):
@@ -76,7 +76,7 @@ def config_options(parsed: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_index_base(parser: argparse.ArgumentParser) -> None:
-    """For commands that read text without a model that knows."""
+    """For commands that read text without a model that knows the index base."""
     group(parser, "data").add_argument(
         "--index-base",
         type=lambda text: {"0": 0, "1": 1}.get(text, text),
@@ -133,14 +133,14 @@ def factor_model(path: str, command: str) -> FactorModel:
 
 
 def refuse(parsed: argparse.Namespace, model: Any, *options: str) -> None:
-    """Refuses options that this kind of model has no use for."""
+    """Refuses options that do not apply to this kind of model."""
     given = [name for name in options if getattr(parsed, name)]
     if given:
         raise OptionError("\n".join(f"{name}: not for a {model.kind} model" for name in given))
 
 
 def plain(label: Any) -> str:
-    """A label as it stood in the file: 1, where the number is 1.0."""
+    """A label as it stood in the file: 1 for the number 1.0."""
     return str(as_written(label))
 
 
@@ -150,7 +150,7 @@ def base_of(model: Any) -> Any:
 
 
 def number_or_text(kind: Any) -> Any:
-    """Turns text into a number where it is one; where not, `Config` says what it should be."""
+    """Turns text into a number if possible; if not, `Config` says what the value should be."""
 
     def convert(text: str) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""The parser of commands: options in groups, examples, and what a mistyped word may have meant."""
+"""The parser of commands: options in groups, examples, and suggestions for mistyped words."""
 
 import argparse
 import difflib
@@ -9,7 +9,7 @@ GROUPS = ("data", "features", "model", "training", "parallel", "output")
 
 
 class Parser(argparse.ArgumentParser):
-    """The parser of a command, or of all. `task` is that on the command line, if there is one."""
+    """The parser of one or all commands. `task` is the task on the command line, if any."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **given)
@@ -18,7 +18,7 @@ class Parser(argparse.ArgumentParser):
             self.add_argument_group(title)
 
     def fill(self, module: Any, arguments: list[str]) -> None:
-        """Adds what the module of a command says."""
+        """Adds the options and examples of a command's module."""
         words = [part for word in arguments for part in word.split("=", 1)]
         self.task = words[words.index("--task") + 1] if "--task" in words[:-1] else None
         module.add_options(self)
@@ -56,6 +56,6 @@ def group(parser: argparse.ArgumentParser, title: str) -> Any:
 
 
 def did_you_mean(word: str, known: Iterable[str], before: str = "") -> str:
-    """What to say after a word that is not known, where one that is known is like it."""
+    """A suggestion to print after an unknown word, if a known word is similar."""
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.75)
     return f"; did you mean {before}{near[0]}?" if near else ""

@@ -17,7 +17,7 @@ from hogwild.models.factors import FactorModel
 from hogwild.paths import check_files
 from hogwild.streaming import STANDARD_INPUT, rows_of_stream
 
-LINES = 100_000  # made and written at a time
+LINES = 100_000  # lines that are made and written at a time
 
 EXAMPLES = ("m.hog new.svm --output labels.txt", "m.hog new.svm --proba")
 DOING = "predicting"
@@ -100,7 +100,7 @@ def _predicted(model: Any, rows: Rows, parsed: argparse.Namespace) -> Iterator[s
 
 
 def _numbers(values: Any) -> Iterator[str]:
-    """A line for each row: a number, or those of all classes with blanks between them."""
+    """A line for each row: a number, or the numbers of all classes with blanks between them."""
     if values.ndim == 1:
         return _lines(values.tolist(), "{:.9g}")
     form = " ".join(["{:.9g}"] * values.shape[1])

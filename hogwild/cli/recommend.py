@@ -14,7 +14,7 @@ from hogwild.errors import OptionError
 from hogwild.models.factors import FactorModel
 from hogwild.paths import check_files
 
-USERS = 4096  # recommended to at a time
+USERS = 4096  # users that get recommendations at a time
 
 EXAMPLES = (
     "taste.hog --user 42 --exclude-seen ratings.csv",
@@ -66,10 +66,10 @@ def _recommended(model: FactorModel, parsed: argparse.Namespace) -> Iterator[str
 def written(
     asked: Any, ids: Ids, found: tuple[Any, Any], names: tuple[str, str, str], as_json: bool
 ) -> Iterator[str]:
-    """Lines for each id that was asked about: other ids and what they score."""
+    """The lines for each given id: other ids and their scores."""
     role, *columns = names
     for code, others, scores in zip(ids.codes_of(asked).tolist(), *found, strict=True):
-        one = ids[code]  # a number where ids are numbers, whatever was typed
+        one = ids[code]  # the id as the model stores it: a number if ids are numbers
         there = scores > float("-inf")
         pairs = others[there].tolist(), scores[there].tolist()
         if as_json:

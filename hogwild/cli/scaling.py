@@ -53,7 +53,7 @@ def add_study(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Trains with every strategy and number of workers; prints and writes what that came to."""
+    """Trains with every strategy and number of workers; prints and writes the results."""
     given = {name: v for name, v in config_options(parsed).items() if name not in DECIDED}
     data = files_in(parsed)
     _, options = with_task(given, data)
@@ -65,7 +65,7 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def planned(parsed: argparse.Namespace, options: dict[str, Any]) -> Plan:
-    """The plan that the options of the study say, for runs with these options."""
+    """The plan from the options of the study; `options` are those of each run."""
     return Plan.of(options, parsed.strategies, parsed.workers, parsed.repeat, parsed.target)
 
 

@@ -27,7 +27,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Prints an id, another one like it, and the cosine between them, with tabs between."""
+    """Prints an id, a similar one, and the cosine between them, separated by tabs."""
     if bool(parsed.item) == bool(parsed.user):
         raise OptionError("item: name items with --item ID, or users with --user ID")
     check_files({"output": parsed.output}, parsed.model)

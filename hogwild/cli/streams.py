@@ -1,4 +1,4 @@
-"""Where commands write: standard output and error, of which either may be gone, or a file."""
+"""Where commands write: standard output, standard error (either may be closed), or a file."""
 
 import argparse
 import io
@@ -14,7 +14,7 @@ from hogwild.paths import writing
 
 
 def complain(text: str) -> None:
-    """A message on standard error, as the program's own. Where that is gone, nothing."""
+    """Writes a message of the program to standard error, or nothing if that is closed."""
     status.clear()
     try:
         print(f"hogwild: {text}".replace("\n", "\n         "), file=sys.stderr, flush=True)
@@ -29,7 +29,7 @@ def show(text: str) -> None:
 
 
 def say(text: str) -> None:
-    """A line, at once. Where none can be written any more, the work goes on in silence."""
+    """Writes a line at once. If no line can be written any more, the work goes on silently."""
     global _lost
     status.clear()
     try:
@@ -41,18 +41,18 @@ def say(text: str) -> None:
             complain(f"standard output: {problem.strerror}")
 
 
-_lost = False  # whether `say` could not write something for which somebody waits
+_lost = False  # whether `say` failed to write a line, other than to a closed pipe
 
 
 def begin_output() -> None:
-    """To be called before anything is written: nothing is lost yet.
+    """Prepares standard output. Call this before anything is written.
 
-    Of an unbuffered standard output (python -u), Python drops what the system did not take at once,
-    such as the rest of a write to a disk that is nearly full. A buffer writes on, or fails.
+    If standard output is unbuffered (python -u), Python drops what the system did not take at once,
+    such as the rest of a write to a nearly full disk. A buffer writes the rest, or fails.
     """
     global _lost
     _lost = False
-    if sys.stdout is None:  # closed by whoever started us
+    if sys.stdout is None:  # closed by the program that started this one
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
     elif isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
         encoding, errors, number = sys.stdout.encoding, sys.stdout.errors, sys.stdout.fileno()
@@ -60,13 +60,13 @@ def begin_output() -> None:
 
 
 def end_output() -> bool:
-    """Writes what is left, and returns whether all that was to be written was."""
+    """Writes the rest of the output; returns whether all output was written."""
     sys.stdout.flush()
     return not _lost
 
 
 def silence_if_broken() -> None:
-    """After an error: if standard output takes nothing, it is silenced."""
+    """After an error: silences standard output if nothing can be written to it."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -74,7 +74,7 @@ def silence_if_broken() -> None:
 
 
 def silence(stream: TextIO) -> None:
-    """Sends what is still to be written there nowhere: Python must not fail for it at exit."""
+    """Discards what a stream still has to write, so that Python does not fail at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

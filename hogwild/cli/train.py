@@ -149,7 +149,7 @@ def _typed(name: str, value: str) -> str:
 
 
 def _check(parsed: argparse.Namespace) -> None:
-    """All that is wrong with the call, before any file is read."""
+    """Refuses the call with a list of all that is wrong, before any file is read."""
     problems: list[str] = []
     data, validate = files_in(parsed), parsed.validate is not None
     settings = feature_options(parsed)

@@ -16,7 +16,7 @@ HEAD = "      rows       loss     recent   columns    seconds"
 
 
 def labels_of(parsed: argparse.Namespace, words: bool = False) -> tuple[Any, ...] | None:
-    """The classes that were given: numbers; or, where the data may have words, else text."""
+    """The given classes: numbers, or else text if the data may have words."""
     if parsed.labels is None:
         return None
     given = parsed.labels.split(",")
@@ -69,7 +69,7 @@ def _end_of(result: StreamResult) -> str:
 
 
 class _Table:
-    """Prints a line for each row, and the head above the first one."""
+    """Prints a line for each row of the trace, and the head above the first line."""
 
     head = HEAD + "\n"
 
@@ -90,4 +90,4 @@ def _as_json(row: Row) -> None:
 
 
 def _not_at_all(row: Row) -> None:
-    """With --quiet."""
+    """Prints nothing: for --quiet."""

@@ -1,4 +1,4 @@
-"""What hogwild is in scikit-learn: classes with `fit` and `predict`."""
+"""Estimators for scikit-learn: classes with `fit` and `predict`."""
 
 try:
     from sklearn.utils.validation import validate_data as _  # noqa: F401 - older ones lack it

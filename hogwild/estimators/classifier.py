@@ -35,11 +35,11 @@ def _gives_probabilities(classifier: Any) -> bool:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HogwildClassifier(ClassifierMixin, LinearEstimator):
-    """Linear classifier trained on several cores: by default with a proof of how good it is.
+    """Linear classifier trained on several cores, by default with a proof of how good it is.
 
-    More than two classes are learned each against the rest, or together with cross_entropy. If y is
-    an indicator matrix, rows may have several labels. The objective is then the sum over the
-    classes or labels.
+    More than two classes are learned each against the rest, or all together with the loss
+    cross_entropy. If y is an indicator matrix, rows may have several labels. The objective is then
+    the sum over the classes or labels.
 
     X may be a dense array, a sparse matrix or array, a data frame, or `hogwild.Rows` with labels
     (leave out y). Float32 CSR data is used without a copy.
@@ -51,12 +51,12 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         alpha: strength of the penalty; None for 1e-4, and for none with perceptron.
         penalty: l2 (alpha/2 * |w|^2), l1 (alpha * |w|_1), elasticnet (both), or None.
         l1_ratio: share of l1 in the penalty elasticnet.
-        max_iter: passes over the data, at most; None for 20 with the solver sgd, and for as many as
-            are needed with others.
-        tol: an epoch that lowers the objective by less than this share of it is no progress. With
-            other solvers than sgd, training ends when the objective is proved to be within this
-            share of the optimum. Where `max_iter` ends it before, a ConvergenceWarning says so.
-            None always does `max_iter` epochs.
+        max_iter: most passes over the data. None: 20 with the solver sgd, and as many as are needed
+            with other solvers.
+        tol: with the solver sgd, an epoch that lowers the objective by less than this share of it
+            makes no progress. Other solvers stop when the objective is proved to be within this
+            share of the optimum. If `max_iter` ends training earlier, a ConvergenceWarning says
+            so. With None, training always takes `max_iter` epochs.
         fit_intercept: learn an intercept, which is not penalized.
         n_jobs: worker processes; None for one, -1 to choose their number automatically.
         random_state: seed of all random choices, such as the order of the rows; None takes one from
@@ -66,7 +66,7 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         early_stopping: hold out some rows, stop when their loss no longer decreases, and return
             the best epoch.
         validation_fraction: share of the rows to hold out.
-        n_iter_no_change: epochs in a row without progress after which training stops.
+        n_iter_no_change: training stops after this number of epochs in a row without progress.
         verbose: 1 prints what the command line prints, 2 also why things were chosen.
         solver, schedule, eta0, average, strategy, merge, backend: as in `hogwild.Config`. With the
             merge vote, `coef_` is the mean of `model_.members`, and `decision_function` gives the
@@ -78,9 +78,10 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         classes_: the labels, in order.
         n_features_in_, feature_names_in_: the features that were learned from.
         n_iter_: epochs done.
-        history_: a dict for every epoch, with the objective. `evaluation` says how long finding it
-            took: with the solver sgd about half as long as the epoch (`epoch_seconds`); others need
-            it anyway, but for the first one or two epochs.
+        history_: a dict for every epoch, with the objective. `evaluation` is the time it took to
+            evaluate the objective: with the solver sgd about half of the epoch's time
+            (`epoch_seconds`). Other solvers need the objective anyway, except in the first one or
+            two epochs.
         model_: the `hogwild.LinearModel`.
     """
 
@@ -137,13 +138,13 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         return self.model_.target.kind == LABELS
 
     def _is_difference(self, model: LinearModel) -> bool:
-        """Whether two classes have a score each: scikit-learn wants one, their difference."""
+        """Whether two classes have a score each: scikit-learn expects one, their difference."""
         return model.target.kind == CLASSES and len(self.classes_) == 2
 
     def _has_several(self, y: Any) -> bool:
         try:
             return y is not None and type_of_target(y) == "multilabel-indicator"
-        except (TypeError, ValueError):  # labels of odd kinds, of which `Rows` says what is wrong
+        except (TypeError, ValueError):  # labels of unusual types: `Rows` says what is wrong
             return False
 
     def _attributes(self, model: LinearModel) -> Row:
@@ -153,7 +154,7 @@ class HogwildClassifier(ClassifierMixin, LinearEstimator):
         return {"model_": model, "coef_": coef, "intercept_": intercept}
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
-        """The score of each row, positive for the second class; of many classes, one for each."""
+        """The score of each row, positive for the second class; with many classes, one for each."""
         rows = self._scored(X)
         scores = self.model_.decision_function(rows)
         return np.diff(scores)[:, 0] if self._is_difference(self.model_) else scores

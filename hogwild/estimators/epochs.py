@@ -1,4 +1,4 @@
-"""What estimators do as each epoch ends: its objective, and scikit-learn's callbacks."""
+"""What estimators do at the end of each epoch: the objective, and scikit-learn's callbacks."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ try:
 except ImportError:  # before scikit-learn 1.9, estimators have no `set_callbacks`
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing to mix in."""
+        """An empty mixin for older versions."""
 
     def with_callbacks(method: Any) -> Any:
         return method
@@ -24,7 +24,7 @@ __all__ = ["CallbackSupportMixin", "Epochs", "for_callbacks", "with_callbacks"]
 
 
 def for_callbacks(X: Any, y: Any, sample_weight: Any) -> Row:
-    """What `fit` was called with, in the form that callbacks get."""
+    """The arguments of `fit`, in the form that callbacks get."""
     if isinstance(X, Rows) and isinstance(X.y, np.ndarray):
         y = X.y
     metadata = None if sample_weight is None else {"sample_weight": sample_weight}
@@ -34,8 +34,8 @@ def for_callbacks(X: Any, y: Any, sample_weight: Any) -> Row:
 class Epochs(Callback):
     """Gives every epoch an objective, and makes it a task below that of `fit`.
 
-    `given` is X, y and metadata, as `fit` got them; `attributes` says what an estimator with a
-    model has.
+    `given` is X, y and metadata, as `fit` got them. `attributes` makes the attributes of an
+    estimator from a model.
     """
 
     def __init__(
@@ -49,13 +49,13 @@ class Epochs(Callback):
         self._task: Any = None
 
     def begin(self, epoch: int) -> None:
-        """Begins a task, unless that of an epoch that went wrong goes on."""
+        """Begins a task, unless the task of a failed epoch is still open."""
         if self._fit and not self._task:
             self._task = self._fit.subcontext(task_name="epoch")
             self._task.call_on_fit_task_begin(estimator=self._estimator, **self._given)
 
     def epoch(self, row: Row) -> None:
-        """Ends it; a callback that returns True ends the training."""
+        """Ends the epoch's task; a callback that returns True ends the training."""
         self.run.measured()
         if self._task:
             task, self._task = self._task, None

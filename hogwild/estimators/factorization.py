@@ -27,25 +27,25 @@ Ranking = tuple[npt.NDArray[Any], Floats]
 class MatrixFactorization(CallbackSupportMixin, BaseEstimator):
     """Factors of users and items, learned from ratings by stochastic gradient descent.
 
-    Methods take `hogwild.Ratings` or their parts: users, items and values, or a scipy sparse matrix
-    of users by items whose stored entries are ratings.
+    Methods take `hogwild.Ratings`, or users, items and values, or a scipy sparse matrix. The rows
+    of the matrix are users, its columns are items, and its stored entries are ratings.
 
     Args:
-        rank: factors of a user and of an item.
+        rank: number of factors per user and item.
         l2, bias_l2, l1: weights of the penalties; None: chosen from the ratings.
         loss: squared, absolute, logistic (for values 0 and 1), kl (for counts).
         biases: learn a bias of each user and each item; None: unless the loss is kl.
-        epochs: passes over the ratings, at most.
-        tol: stop when two epochs in a row each lower the objective by less than this share of it;
-            None: never.
+        epochs: most passes over the ratings.
+        tol: stop when two epochs in a row each lower the objective by less than this share of it.
+            None: never stop early.
         eta0: the first learning rate; None: chosen from the size of the ratings.
         weighted: count the penalty of a user or an item once for each rating.
-        nonnegative: no factor below 0.
+        nonnegative: keep all factors at or above 0.
         schedule, strategy, backend: as in `hogwild.Config`.
         early_stopping: hold out this share of the ratings, and stop when their error no longer
             decreases.
         n_jobs, random_state: as in `HogwildClassifier`. A seed gives the same bytes with any number
-            of workers, but for the strategy hogwild.
+            of workers, except with the strategy hogwild.
         verbose: 1 prints what the command line prints, 2 also why things were chosen.
 
     Attributes:
@@ -57,7 +57,7 @@ class MatrixFactorization(CallbackSupportMixin, BaseEstimator):
         n_iter_: epochs done.
         history_: a dict for every epoch.
 
-    A pickle has no ratings: see `recommend`.
+    A pickle holds no ratings: see `recommend`.
     """
 
     rank: int = field(default=32, kw_only=False)
@@ -134,14 +134,14 @@ class MatrixFactorization(CallbackSupportMixin, BaseEstimator):
             self._seen: Ratings | None = ratings
         elif self._seen is not None:
             self._seen = _joined(self._seen, ratings)
-        if callbacks:  # and not in `partial_fit`
+        if callbacks:  # there are none in `partial_fit`
             warn_of_limit(result, "epochs", self.tol, level=5)
         if result.reason == "interrupted":
             raise KeyboardInterrupt  # what was learned so far is in place
         return self
 
     def _attributes(self, model: FactorModel) -> Row:
-        """What is to be set for a model."""
+        """The attributes to set for a model."""
         given = ("user_factors", "item_factors", "user_biases", "item_biases", "user_ids")
         names = (*given, "item_ids", "mean")
         return {"model_": model} | {f"{name}_": getattr(model, name) for name in names}
@@ -151,7 +151,7 @@ class MatrixFactorization(CallbackSupportMixin, BaseEstimator):
         return state | {"_seen": None} if "_seen" in state else state
 
     def predict(self, users: Any, items: Any = None, *, strict: bool = False) -> Any:
-        """The rating to expect of each pair; see `FactorModel.predict`."""
+        """The expected rating of each pair; see `FactorModel.predict`."""
         return self._fitted().predict(users, items, strict=strict)
 
     def recommend(
@@ -164,9 +164,9 @@ class MatrixFactorization(CallbackSupportMixin, BaseEstimator):
     ) -> Ranking:
         """The n best items for a user, several, or all, and their scores.
 
-        See `FactorModel.recommend`. By default the items are left out that the user rated in all
-        that was learned from, by `fit` and `partial_fit`. After unpickling, which brings no
-        ratings, give those to leave out as `exclude`.
+        See `FactorModel.recommend`. By default, items are left out that the user rated in the data
+        of `fit` and `partial_fit`. An unpickled estimator has no ratings: give the ratings to leave
+        out as `exclude`.
         """
         model = self._fitted()
         if exclude is None and exclude_seen:
@@ -179,11 +179,11 @@ class MatrixFactorization(CallbackSupportMixin, BaseEstimator):
         return model.recommend(users, n, exclude=exclude)
 
     def similar_items(self, items: Any = None, n: int = 10) -> Ranking:
-        """The n items that are most like an item, and the cosines between their factors."""
+        """The n items most similar to an item, and the cosines between their factors."""
         return self._fitted().similar_items(items, n)
 
     def similar_users(self, users: Any = None, n: int = 10) -> Ranking:
-        """The n users that are most like a user, and the cosines between their factors."""
+        """The n users most similar to a user, and the cosines between their factors."""
         return self._fitted().similar_users(users, n)
 
     def fold_in(self, items: Any, values: Any) -> tuple[Floats, float]:
@@ -191,7 +191,7 @@ class MatrixFactorization(CallbackSupportMixin, BaseEstimator):
         return self._fitted().fold_in(items, values)
 
     def score(self, users: Any, items: Any = None, values: Any = None) -> float:
-        """Minus the root of the mean squared error on ratings: greater is better."""
+        """The negative root mean squared error on ratings: greater is better."""
         return -float(self._fitted().evaluate(_ratings(users, items, values))["rmse"])
 
     def _fitted(self) -> FactorModel:
@@ -208,7 +208,7 @@ def _ratings(users: Any, items: Any, values: Any) -> Ratings:
 
 
 def _joined(before: Ratings, after: Ratings) -> Ratings:
-    """The pairs of both; the ids of the second ones begin with those of the first ones."""
+    """The ratings of both. The ids of `after` begin with those of `before`."""
     users = np.concatenate([before.users, after.users])
     items = np.concatenate([before.items, after.items])
     return Ratings.from_codes(users, items, None, after.user_ids, after.item_ids, name=after.name)

@@ -1,4 +1,4 @@
-"""What the linear estimators share: from X, y and parameters to a trained model."""
+"""The common part of the linear estimators: from X, y and parameters to a trained model."""
 
 import warnings
 from abc import abstractmethod
@@ -24,7 +24,7 @@ from hogwild.training import train
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LinearEstimator(CallbackSupportMixin, BaseEstimator):
-    """A linear model: learns, and scores rows. Fields are the parameters that scikit-learn sees."""
+    """A linear model that learns and scores rows. Fields are the parameters of scikit-learn."""
 
     loss: str = field(kw_only=False)
     alpha: float | None = 1e-4
@@ -50,11 +50,11 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
     y_numeric: ClassVar[bool] = False  # whether y must be numbers
 
     def _is_new(self, goes_on: bool) -> bool:
-        """Whether training begins from nothing, given whether it would go on from a model."""
+        """Whether training begins from zero, given whether it would continue from a model."""
         return not (goes_on and hasattr(self, "model_"))
 
     def _is_new_in_parts(self) -> bool:
-        """The same for `partial_fit`, which refuses what needs all rows at once."""
+        """As `_is_new` for `partial_fit`, which refuses options that need all rows at once."""
         for name, value in (("early_stopping", True), ("class_weight", "balanced")):
             if getattr(self, name, None) == value:
                 raise OptionError(
@@ -65,7 +65,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _rows(self, X: Any, y: Any, sample_weight: Any, new: bool) -> Rows:
         """The rows to learn from; a new model takes the names of the features from X."""
-        if new:  # no model is left with other features than this call has, even if it fails
+        if new:  # even if this call fails, no model with other features must remain
             for name in ("model_", "feature_names_in_"):
                 self.__dict__.pop(name, None)
         if isinstance(X, Rows):
@@ -76,7 +76,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
             y,
             reset=new,
             accept_sparse="csr",
-            ensure_all_finite=False,  # `Rows` looks, in a pass that it needs anyway
+            ensure_all_finite=False,  # `Rows` checks, in a pass that it needs anyway
             y_numeric=self.y_numeric,
             multi_output=self._has_several(y),
         )
@@ -105,12 +105,13 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
     def _train(self, rows: Rows, new: bool, given: Row | None, **options: Any) -> None:
         """Trains, and sets the attributes that describe what was learned.
 
-        `given` is what `fit` got, for callbacks; None from `partial_fit`, which does one epoch.
+        `given` holds the arguments of `fit`, for callbacks. `partial_fit`, which does one epoch,
+        gives None.
         """
         in_parts = given is None
         state, history = (None, []) if new else (self._state, self.history_)
         options = linear_options(self) | options | {"epochs": 1 if in_parts else self.max_iter}
-        if in_parts and self.solver == AUTO:  # rows are seen once, and others come
+        if in_parts and self.solver == AUTO:  # rows are seen once, and more rows follow
             options["solver"] = SGD
         following = [Epochs(self, self.max_iter, given, self._attributes)] if given else []
         options |= {"start": state, "callbacks": following}
@@ -119,7 +120,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         except DivergenceError as error:
             if error.result is None:
                 raise
-            result = error.result  # next to nothing was learned, of what may be noise
+            result = error.result  # almost nothing was learned: the data may be noise
             warnings.warn(str(error), ConvergenceWarning, stacklevel=5 - in_parts)
         self._state: State | None = self._kept(result.state)
         self.history_: list[Row] = history + result.trace
@@ -134,7 +135,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
             raise KeyboardInterrupt  # what was learned so far is in place
 
     def _kept(self, state: State | None) -> State | None:
-        """What to go on from, without numbers for each row where no `fit` will go on from them."""
+        """The state to continue from; without numbers of single rows if no `fit` will use them."""
         if state is None or self.warm_start or "row_state" not in state.weights:
             return state
         weights = state.weights
@@ -142,12 +143,12 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
 
     @abstractmethod
     def _attributes(self, model: LinearModel) -> Row:
-        """What is to be set for a model: it, `coef_` and `intercept_`."""
+        """The attributes to set for a model: `model_`, `coef_` and `intercept_`."""
 
     def sparsify(self) -> Any:
-        """Makes `coef_` a scipy sparse matrix. Predictions and training use `model_`, which stays.
+        """Makes `coef_` a scipy sparse matrix. Predictions and training still use `model_`.
 
-        Saves memory where most weights are zero, as with the penalty l1.
+        This saves memory if most weights are zero, as with the penalty l1.
         """
         check_is_fitted(self, "model_")
         self.coef_: Any = sparse.csr_matrix(self.coef_)
@@ -160,7 +161,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         return self
 
     def _scored(self, X: Any) -> Rows:
-        """Rows to score, with the features that were learned from."""
+        """Rows to score, with the features of the training."""
         check_is_fitted(self, "model_")
         if isinstance(X, Rows):
             return X

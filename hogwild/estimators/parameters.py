@@ -14,7 +14,7 @@ from hogwild.errors import OptionError
 from hogwild.learn.losses import loss_named
 from hogwild.machine import usable_cores
 
-# The parameters of linear models that set an option of another name
+# Parameters of linear models whose option has another name
 NAMES = {
     "l2": "alpha",
     "l1": "penalty",
@@ -60,7 +60,7 @@ def _penalties(penalty: str | None, alpha: Any, l1_ratio: Any) -> dict[str, Any]
     if alpha is None and penalty != "l2":
         alpha = DEFAULTS["linear"]["l2"]
     if penalty == "l2" or not _is_number(alpha) or not alpha >= 0:
-        return {"l2": alpha}  # of which `Config` says what may be wrong
+        return {"l2": alpha}  # `Config` checks the value
     share = 1.0 if penalty == "l1" else float(l1_ratio)
     return {"l1": share * alpha, "l2": (1 - share) * alpha}
 
@@ -96,15 +96,15 @@ def seed_from(random_state: Any) -> int:
 
 
 def warn_of_limit(result: Result, name: str, tol: float | None, level: int) -> None:
-    """Says that a limit of epochs ended the training; with `tol` None, that was asked for."""
+    """Warns if the limit of epochs ended the training, unless `tol` is None, which asks for it."""
     if result.reason == "epochs" and tol:
         text = f"{name}: training stopped after {len(result.trace)} epochs, before it converged. "
-        text += f"Increase {name} or tol; tol=None always does all of them"
+        text += f"Increase {name} or tol; tol=None always runs all epochs"
         warnings.warn(text, ConvergenceWarning, stacklevel=level)
 
 
 def named_as_in(call: Callable[[], Any], names: dict[str, str]) -> Any:
-    """Calls; an error about options names them as an estimator does."""
+    """Calls a function; an error about options names them as the estimator does."""
     try:
         return call()
     except OptionError as problem:

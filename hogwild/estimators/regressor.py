@@ -18,7 +18,7 @@ from hogwild.trace import Row
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HogwildRegressor(RegressorMixin, LinearEstimator):
-    """Linear regression trained on several cores: by default with a proof of how good it is.
+    """Linear regression trained on several cores, by default with a proof of how good it is.
 
     X may be a dense array, a sparse matrix or array, a data frame, or `hogwild.Rows` with targets
     (leave out y). Float32 CSR data is used without a copy.
@@ -26,7 +26,7 @@ class HogwildRegressor(RegressorMixin, LinearEstimator):
     Args:
         loss: squared (or squared_error), absolute (or absolute_error), huber, epsilon_insensitive,
             quantile, poisson (for counts: `predict` gives exp(score)).
-        epsilon: where the loss huber becomes linear; the error that epsilon_insensitive ignores.
+        epsilon: the error at which huber becomes linear, or that epsilon_insensitive ignores.
         quantile: which quantile the loss quantile predicts.
 
     All other parameters and attributes are those of `HogwildClassifier`, except for the shape
@@ -53,7 +53,7 @@ class HogwildRegressor(RegressorMixin, LinearEstimator):
     def _fit(self, rows: Rows, new: bool, task: Row | None) -> "HogwildRegressor":
         loss = LOSSES.get(loss_of(self))
         names = [loss.parameter.option] if loss and loss.parameter else []
-        own = {name: getattr(self, name) for name in names}  # others do not matter to the loss
+        own = {name: getattr(self, name) for name in names}  # the loss ignores other parameters
         self._train(rows, new, task, task="regression", **own)
         return self
 

@@ -13,8 +13,8 @@ from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.primitives import U, operation, writable
 
 SLOT = U(8)  # 64-bit words between the counters of two workers: a cache line
-LOOKS = 4_000_000  # at a word, about a millisecond, until a worker checks whether to stop
-YIELD = 8192  # looks, some microseconds, until another thread may have the core
+LOOKS = 4_000_000  # at a word (about a millisecond) until a worker checks whether to stop
+YIELD = 8192  # looks (some microseconds) until another thread may have the core
 
 
 # The same operations in Python, for one worker

@@ -1,4 +1,4 @@
-"""Sums of weights over snapshots, and their means."""
+"""Sums and means of the weights over snapshots."""
 
 import numpy as np
 from numba.types import UniTuple, float32, float64, void

@@ -1,7 +1,8 @@
 """Sorting ratings into a grid of blocks, at memory speed, by any number of workers.
 
-They are sorted in chunks. The number of chunks does not depend on that of the workers, so neither
-does the result. A place is an id's strip (upper 16 bits) and its row in the strip (lower 16 bits).
+Ratings are sorted in chunks. The number of chunks does not depend on the number of workers, and so
+the result does not either. A place holds an id's strip (upper 16 bits) and its row in the strip
+(lower 16 bits).
 """
 
 import numpy as np

@@ -3,8 +3,8 @@
     p = exp(s) / sum of exp(s_k),   loss = log(sum of exp(s_k)) - s of the row's class y
     slopes p - y;   the Hessian by the scores times v: p * (v - <p, v>)
 
-What is kept for a row, K numbers each, is in double precision, and so is the gradient; slopes and
-products with the Hessian are in single precision.
+Scores (K numbers for each row) and gradients are in double precision. Slopes and products with the
+Hessian are in single precision.
 """
 
 import math
@@ -60,8 +60,9 @@ def scores(register: int) -> Kernel:
 def moments(weighted: bool) -> Kernel:
     """The kernel (rows, span, scores, bias, shape, own, slopes, out) -> sums over rows.
 
-    Of the losses and of slopes * scores, times the rows' weights. It writes the slopes, and adds K
-    sums of slopes and K x K sums of products of probabilities to `out`.
+    The sums are those of the losses and of slopes * scores, times the rows' weights. The kernel
+    writes the slopes. It adds K sums of slopes and K x K sums of products of probabilities to
+    `out`.
     """
     row_weight = weight_of(weighted)
 
@@ -108,7 +109,7 @@ def _fetch_next(rows, row, span, width, line, out):
 def gradient(weighted: bool) -> Kernel:
     """The kernel (rows, span, slopes, shape, own, out) that adds slopes * rows to columns.
 
-    In double precision: where rows come class by class, sums are large before they become small.
+    Sums are in double precision: if rows are sorted by class, sums grow large before they cancel.
     """
     row_weight = weight_of(weighted)
 
@@ -149,8 +150,8 @@ def _slope_changes(slopes, changes, turn, first, true, heads, weight, out):
 def product(weighted: bool, register: int) -> Kernel:
     """The kernel (rows, span, slopes, changes, turn, shape, own, out).
 
-    Scores change by changes + turn; it adds what slopes change by, times rows, to columns. That
-    need not be as exact as the gradient: single precision takes a quarter of the time.
+    Scores change by changes + turn. The kernel adds the change of each slope, times the row, to
+    the columns. Single precision is exact enough here, and takes a quarter of the time.
     """
     row_weight, spread = weight_of(weighted), head_adder(register)
 
@@ -173,7 +174,7 @@ def product(weighted: bool, register: int) -> Kernel:
 def pulls(weighted: bool) -> Kernel:
     """The kernel (rows, span, slopes, changes, turn, shape, own, out).
 
-    The same, and it adds what slopes change by to K sums.
+    As `product`, and it also adds the changes of the slopes to K sums.
     """
     row_weight = weight_of(weighted)
 

@@ -1,11 +1,11 @@
 """Columns of the data: rows turned into columns, and coordinate descent on a quadratic model.
 
-The model replaces the losses around the scores s that the rows have now. Where weights move by d,
-the slope of row i in the model is
+The model replaces the losses near the present scores s of the rows. If the weights move by d, the
+slope of row i in the model is
 
     q_i = weight_i (loss'(s_i) + loss''(s_i) <x_i, d>)
 
-Penalties here are those of the sum of the losses: n times those of their mean.
+Penalties here belong to the sum of the losses: they are n times the penalties of the mean loss.
 """
 
 from functools import cache
@@ -37,7 +37,7 @@ from hogwild.learn.losses import LOSSES
 
 READ = readonly(types.float64)
 ROWS, SPAN = type_of(RowView), type_of(Span)
-NOT_KNOWN = -1.0  # a second derivative that nobody needed yet
+NOT_KNOWN = -1.0  # a second derivative that has not been computed yet
 LEAST = 1e-12  # a second derivative
 
 

@@ -1,10 +1,10 @@
-"""Compiling: once per machine, when first used, kept in a file of its own for each kernel.
+"""Compiles each kernel once per machine, when it is first used, and keeps it in its own file.
 
 The file's name holds a fingerprint of all that the machine code is made from: the bytecode of the
 function and of everything that it reaches, the signature, numba, Python and the processor. A
-changed comment recompiles nothing, a changed callee in another file recompiles what calls it, and
-two processes that compile two kernels at once cannot mix them up: numba's own cache keeps one index
-for all closures of a factory.
+changed comment recompiles nothing. A changed callee in another file recompiles its callers. Two
+processes may compile at the same time without mixing up their kernels. numba's own cache cannot
+promise this, since it keeps one index for all closures of a factory.
 """
 
 import hashlib
@@ -42,8 +42,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _COMPILING = threading.RLock()
 if hasattr(os, "register_at_fork"):
-    # A fork waits until nobody compiles. Locks that another thread holds (this one, and those of
-    # numba and LLVM) would stay locked in the child, which does not have that thread
+    # A fork waits until no thread compiles. The child has only the thread that forked. Locks that
+    # other threads hold (this one, numba's and LLVM's) would stay locked in the child forever
     os.register_at_fork(
         before=_COMPILING.acquire,
         after_in_parent=_COMPILING.release,
@@ -51,7 +51,7 @@ if hasattr(os, "register_at_fork"):
     )
 _compiled = 0  # kernels, by this process
 _with_blas = True
-FILES = 2  # raised where older files of kernels must not be used any more
+FILES = 2  # version of the kernel files; raise it when older files must not be used any more
 _DIGEST = 32  # bytes of a SHA-256, which come first in a kernel's file
 
 # All of `fastmath` but the promises that no NaN and no infinity occur: overflow must stay visible.
@@ -64,9 +64,9 @@ def inline(function: F) -> F:
 
 
 def always_inline(function: F) -> F:
-    """As `inline`, whatever LLVM thinks of it (which in `text.py` costs a third of the speed).
+    """As `inline`, even if LLVM decides otherwise (which in `text.py` costs a third of the speed).
 
-    numba applies it to what the function calls, too: what is rarely called should be `seldom`.
+    numba also inlines the functions that this one calls. Mark rarely called ones as `seldom`.
     """
     setattr(function, HOT, True)  # which the bytecode does not tell
     return _helper(function, forceinline=True)
@@ -121,9 +121,9 @@ def cache_folder() -> Path | None:
 
 
 def leave_out_blas() -> None:
-    """For programs of our own: numba does not import scipy.linalg, which takes 0.1 s.
+    """Stops numba from importing scipy.linalg, which takes 0.1 s. Only for the command line.
 
-    It does so for products of matrices, which no kernel of ours has.
+    numba needs scipy.linalg for products of matrices, which no kernel here has.
     """
     global _with_blas
     _with_blas = False
@@ -157,7 +157,7 @@ class Kernel:
 
     @property
     def compiled(self) -> Any:
-        """numba's dispatcher. Ask for it before a fork, and the children need not compile."""
+        """numba's dispatcher. Get it before a fork, so that the children need not compile."""
         if self._compiled is None:
             # An exception that comes while LLVM is at work can be lost in one of its callbacks
             with Interrupt() as interrupt:
@@ -190,7 +190,7 @@ class Kernel:
                 "hogwild's compiled code needs clock_gettime and sched_yield, which "
                 f"{platform.system()} does not have: use Linux (on Windows: WSL)"
             )
-        # Without numba's memory manager: kernels allocate nothing, and counting references of
+        # Without numba's memory manager: kernels allocate nothing, and counting references to
         # arrays takes up to a fifth of the time
         options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
         options["no_cfunc_wrapper"] = True  # nobody calls them from C; saves a fifth of the time
@@ -226,11 +226,11 @@ def _compiling(known: bool) -> Iterator[None]:
 
 @contextmanager
 def _names_of_our_own() -> Iterator[None]:
-    """Gives the functions that are compiled meanwhile names that no other process gives.
+    """Gives functions that are compiled meanwhile names that no other process uses.
 
     numba numbers functions from 1 in every process, and a function's number is part of its symbol.
-    Of functions with the same symbol, in the files of several processes, the linker takes the first
-    for all: a kernel of one loss would run the step of another.
+    If files of several processes hold functions with the same symbol, the linker takes the first
+    for all of them: the kernel of one loss would run the step of another.
     """
     counter = FunctionIdentity._unique_ids
     FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))

@@ -1,6 +1,6 @@
-"""Lines of delimited text to where their ids stand, and to values; and back.
+"""Parsing of delimited text: the places of ids, and the values. Also writing of such text.
 
-As in `text.py`: all text ends with a newline and has `PADDING` behind it, and `at` is an address.
+As in `text.py`, all text ends with a newline and has `PADDING` behind it, and `at` is an address.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ NEWLINES = np.uint64(NEWLINE) * ONES
 QUOTES = np.uint64(QUOTE) * ONES
 VALUE_WIDTH = len("-1.17549435e-38")
 
-# How fields are told apart: by one byte, by the same byte twice, by blanks
+# What separates fields: one byte, the same byte twice, blanks
 SINGLE, DOUBLE, BLANKS = 0, 1, 2
 
 

@@ -1,10 +1,9 @@
-"""Inner products of a sparse row and dense weights: most of the time of training goes here.
+"""Inner products of a sparse row and dense weights, where training spends most of its time.
 
-From a plain loop LLVM makes gathers of eight, a loop over what is left of eight and one over what
-is left of that; the processor mispredicts the end of each. Here four weights are loaded one by one
-into a vector, and the last three places are always visited: beyond the row's end the value is 0.
-On AMD's Zen 5 this takes 0.65 of the time, in a cache, and it needs no gathers, which are slow on
-many processors.
+LLVM compiles a plain loop to gathers of eight and two more loops over the remainder. The processor
+mispredicts the end of each loop. Here four weights are loaded one by one into a vector. The last
+three places are always visited: beyond the row's end the value is 0. On AMD's Zen 5, with the data
+in a cache, this takes 0.65 of the time. It needs no gathers, which are slow on many processors.
 """
 
 from typing import Any

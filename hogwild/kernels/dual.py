@@ -44,9 +44,9 @@ def scorer(points: int) -> Kernel:
 
 @cache
 def primal(loss: str, weighted: bool) -> Kernel:
-    """The kernel (rows, span, scores, scale, bias, parameter) -> sums over rows, by their weights.
+    """The kernel (rows, span, scores, scale, bias, parameter) -> weighted sums over rows.
 
-    Of the losses at scale * score + bias, of their slopes, and of slope * score.
+    The sums are those of the losses at scale * score + bias, of their slopes, and of slope * score.
     """
     (value, slope_of), target_and_weight = LOSSES[loss].of_heads, target_of(weighted)
 
@@ -154,9 +154,9 @@ def collector(weighted: bool) -> Kernel:
 def room(loss: str, weighted: bool) -> Kernel:
     """The kernel (rows, span, state, parameter, share, all) -> how far dual variables can move.
 
-    It moves each by a share of its room, upwards where the share is positive. The room is the
-    distance to the bound on that side; or, unless all of it is wanted, to the nearer one, so that
-    variables at a bound stay there. Returned is the room upwards, and downwards.
+    The kernel moves each variable by a share of its room, upwards if the share is positive. With
+    `all`, the room is the distance to the bound on that side. Otherwise, it is the distance to the
+    nearer bound, so variables at a bound stay there. Returns the room upwards, and downwards.
     """
     bounds, target_and_weight = DUALS[loss].bounds, target_of(weighted)
 
@@ -183,8 +183,9 @@ def room(loss: str, weighted: bool) -> Kernel:
 def adopter(loss: str, weighted: bool) -> Kernel:
     """The kernel (rows, scores, bias, parameter, known, state): dual variables to start from.
 
-    Those that are there, if they are `known`, else minus the slopes of the loss; within their
-    bounds. All rows are active, and squared lengths are found anew.
+    If they are `known`, the present variables are kept; else they are minus the slopes of the
+    loss. Either way they stay within their bounds. All rows become active, and squared lengths
+    are computed anew.
     """
     bounds, slope_of = DUALS[loss].bounds, LOSSES[loss].slope
     target_and_weight = target_of(weighted)
@@ -208,7 +209,7 @@ def adopter(loss: str, weighted: bool) -> Kernel:
 def reviewer(loss: str, weighted: bool) -> Kernel:
     """The kernel (rows, span, scores, bias, c, parameter, state) that takes rows back in.
 
-    Those that were put aside, and whose variables would move now. It returns how many.
+    It takes back rows that were put aside but whose variables would move now. Returns how many.
     """
     best, target_and_weight = DUALS[loss].best, target_of(weighted)
 

@@ -1,4 +1,4 @@
-"""Looking at weights: losses and errors of rows, scores, norms. Nothing here changes weights."""
+"""Evaluation of weights: losses and errors of rows, scores, norms. Nothing here changes weights."""
 
 import math
 from functools import cache
@@ -41,8 +41,8 @@ def errors_of(kind: str) -> Any:
 def evaluator(loss: str, kind: str, weighted: bool) -> Kernel:
     """The kernel (rows, span, weights, parameter) -> sums over rows, each times the row's weight.
 
-    Of the loss; and of being on the wrong side and 0, or of the squares and sizes of errors. The
-    intercept is the last of the weights.
+    The first sum is the loss. For classes, the others are the number of errors and 0; for numbers,
+    the squared and the absolute errors. The intercept is the last of the weights.
     """
     add, target_and_weight = adder(loss, weighted), target_of(weighted)
     errors = errors_of(kind)

@@ -1,14 +1,15 @@
 """Exchanging changes between the workers' copies of the weights.
 
-Of every weight, each worker has a slot in shared memory that holds the sum of its changes, and
-that nobody else writes to: a weight is the sum of its slots, and no change is ever lost. Worker 0
-holds the initial weights in its slots. A worker's copy is its own slot plus what it has seen of the
-others'.
+Each worker has a slot for every weight in shared memory. The slot holds the sum of the worker's
+changes, and no other worker writes to it. A weight is the sum of its slots, so no change is ever
+lost. Worker 0 holds the initial weights in its slots. A worker's copy of a weight is its own slot
+plus what it has seen of the other slots.
 
-Columns are exchanged the more often the more frequent they are: in tiers, of which the first few
-are lists of the most frequent columns, with slots of their own that lie together, and the last is
-all of them (where the frequent columns' slots stay 0). The intercept is the first of the frequent
-columns. `width` is how many numbers are stored for a column.
+Frequent columns are exchanged more often. Columns are grouped into tiers. The first tiers are lists
+of the most frequent columns, which have slots of their own in one place. The last tier is all
+columns; there, the slots of the frequent columns stay 0. The intercept is the first of the frequent
+columns. `width` is the number of values stored for a column.
+
 After HOGWILD++ (Zhang, Hsieh, Akella 2016) and HogBatch (Sallinen, Satish, Smelyanskiy, Sury, Re
 2016).
 """
@@ -32,15 +33,15 @@ from hogwild.kernels.views import (
     type_of,
 )
 
-FEWEST = 32.0  # rows between two exchanges, and the most between two looks at the others
+FEWEST = 32.0  # least rows between two exchanges, and most rows between two looks at the others
 MOST = 16384.0
-PIECE = U(1024)  # weights of which all that is needed stays in the nearest cache
+PIECE = U(1024)  # weights; all numbers that belong to them fit into the nearest cache
 
 
 class Copy(NamedTuple):
-    """A worker's copy of the weights, what it holds of others', and of others' frequent columns.
+    """A worker's copy of the weights, and the changes of others that it has seen.
 
-    `sums` are of the weights over early and over late snapshots.
+    `sums` are sums of the weights over early and over late snapshots.
     """
 
     weights: Floats
@@ -59,8 +60,8 @@ class Slots(NamedTuple):
 class Tiers(NamedTuple):
     """The frequent columns, the most frequent first, and where each tier ends among them.
 
-    For each tier and the last, all columns: at a rate r, 1 / (r * coupling) rows may pass between
-    two exchanges, and `fewest_rows` must once training has warmed up.
+    For each tier, and for all columns as the last one: at a learning rate r, 1 / (r * coupling)
+    rows may pass between two exchanges. After the warm-up, at least `fewest_rows` must pass.
     """
 
     columns: Order

@@ -5,10 +5,10 @@ p_u <- p_u - rate r_u (g q_i + l2 w_u p_u)        and the same with p and q, u a
 b_u <- b_u - rate share r_u (g + bias_l2 w_u b_u)
 r_u <- r_u - growth g^2 r_u^3
 
-r is the rate of a row, at first 1. It changes by a step of the differential equation with
-the solution r = 1 / sqrt(1 + 2 growth * sum of g^2): AdaGrad's schedule (Duchi, Hazan, Singer
-2011) with one sum per row (as in LIBMF: Chin, Zhuang, Juan, Lin 2015), without root or division.
-w is 1 where a row's penalty counts once per rating, else 1 / (number of its ratings).
+r is the rate of a row and begins at 1. Each update is a step of the differential equation whose
+solution is r = 1 / sqrt(1 + 2 growth * sum of g^2). This is AdaGrad's schedule (Duchi, Hazan,
+Singer 2011) with one sum per row (as in LIBMF: Chin, Zhuang, Juan, Lin 2015), but needs no root and
+no division. w is 1 where a row's penalty counts once per rating, else 1 / (number of its ratings).
 
 A row of factors has `width` numbers; its bias and rate are in another array (`sides`). For blocks
 see learn/blocks.py. A rating takes 8 bytes; its rows are counted from the first row of its block.
@@ -112,8 +112,8 @@ def _visitor(width: int, loss: str, weighted: bool, bounded: bool, learns: bool)
             if begin == end:
                 continue
             dot, next_dot = ZERO, ZERO
-            # A dot product has a long latency, so those of the next two ratings start before the
-            # update of this one: a third faster, for steps that seldom miss an update
+            # Dot products have a long latency: those of the next two ratings start before this
+            # rating's update. That is a third faster, and a step seldom misses an update
             for k in range(begin, end + U(2)):
                 coming = U(4) * (k + ahead)
                 user = U(width) * (first_user + U(pairs[coming]))

@@ -1,8 +1,8 @@
 """Where the fields of rows stand in text: documents with labels, tables, and the
 lines of Vowpal Wabbit.
 
-As in `text.py`: text ends with a newline and has `PADDING` behind it. What the fields become is
-said in `hashing.py`.
+As in `text.py`, text ends with a newline and has `PADDING` behind it. `hashing.py` turns the
+fields into features.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ from hogwild.kernels.text import (
 )
 from hogwild.kernels.views import type_of
 
-# How a line tells its label: not at all, a tab behind it, the first word, fastText's prefix
+# How a line marks its label: no label, a tab after it, the first word, fastText's prefix
 UNLABELLED, TABBED, FIRST_WORD, PREFIXED = range(4)
 PREFIX = b"__label__"
 PREFIX_WORD = int.from_bytes(PREFIX[:8], "little")

@@ -4,9 +4,9 @@ A feature is some bytes and a seed. With h = MurmurHash3 (Appleby, x86, 32 bits)
 number, its column is |h| mod 2^bits, and what it adds there has the sign of h (Weinberger et al.
 2009, "Feature Hashing for Large Scale Multitask Learning"). scikit-learn's hashers do the same.
 
-Fields are spans of a text, found by the kernels of a format. Each belongs to a group, which says
-what it is (`LABEL`, `NUMBER` ...) and the seed of its features. Every text has `PADDING` bytes
-behind it.
+Fields are spans of a text, found by the kernels of a format. Each field belongs to a group. The
+group has the kind of the field (`LABEL`, `NUMBER` ...) and the seed of its features. Every text has
+`PADDING` bytes behind it.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -54,20 +54,20 @@ Codes = Annotated[npt.NDArray[np.uint32], writable(uint32)]
 Ends = Annotated[npt.NDArray[np.uint64], writable(uint64)]
 Characters = Annotated[npt.NDArray[np.uint16], readonly(uint16)]
 
-# What a group of fields is
+# The kind of a group of fields
 IGNORED, LABEL, NUMBER, CATEGORY, WORDS, WEIGHT, VALUED = range(7)
 # Why rows stopped being hashed
 DONE, OUT_FULL, ROW_FULL, NAMES_FULL, DAMAGED, NO_NUMBER, HARD_NUMBER, LARGE_NUMBER = range(8)
 NO_LABEL = 8
-# What the state of hashing has; all of it is 0 at first
+# Places in the state of hashing; all of them begin at 0
 ROW, PLACE, LABELS, LABEL_BYTES, PROBLEM, WHERE, REPLACED, NAMES, NAME_BYTES, FEATURES = range(10)
 STATE = 10
 
-COUNTS, LOGS, BINARY = 0, 1, 2  # what repeated words come to
+COUNTS, LOGS, BINARY = 0, 1, 2  # the value of repeated words
 
 NONE, ONE = U(0), U(1)
 FIRST, SECOND = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)
-AGAIN = np.uint32(0x9E3779B9)  # between several hashes of a feature
+AGAIN = np.uint32(0x9E3779B9)  # added between two hashes of a feature that has several
 LOW = np.uint64(0xFFFFFFFF)
 MOST_WORDS = U(8)  # that an n-gram may have, a power of two
 LANES = U(16)  # words that are hashed at a time
@@ -94,9 +94,9 @@ class Plan(NamedTuple):
     hashes: int  # of a feature
     reserved: int  # columns before those that are hashed: of numbers, and whether they are missing
     numbers: int  # columns of numbers
-    ngrams: int  # words that are taken together at most; 0: no words
-    least: int  # characters that are taken together at least
-    most: int  # and at most; 0: no characters
+    ngrams: int  # most words in an n-gram; 0: no words
+    least: int  # fewest characters in a run
+    most: int  # most characters in a run; 0: no runs
     counting: int  # COUNTS, LOGS or BINARY
     strict: int  # 1: damaged UTF-8 is refused
     digits: int  # of the columns' numbers, DIGIT bits each
@@ -235,10 +235,10 @@ class Scratch(NamedTuple):
     """What a worker needs for a row.
 
     `words` are those of the row, as they are hashed. A key is column << 32 | the bits of a float32;
-    `spare` and `counts` help to sort keys. Of features that interact there are hash, value, group,
-    and where the name begins and ends; `sorted` are their places by group, which end at `bounds`.
-    `starts` is where words begin, from place MOST_WORDS on, and then where another one would;
-    `runs` are hashes of LANES words, and then of the n-grams that end with them.
+    `spare` and `counts` help to sort keys. Features that interact have a hash, a value, a group,
+    and a begin and an end of the name. `sorted` are their places by group; the groups end at
+    `bounds`. `starts` is where words begin, from place MOST_WORDS on, and then where another word
+    would begin. `runs` are hashes of LANES words, and then of the n-grams that end with them.
     """
 
     words: Bytes
@@ -257,7 +257,7 @@ class Scratch(NamedTuple):
 
 
 class Names(NamedTuple):
-    """Names of features: what those of each group begin with, the columns that have one, the names.
+    """Names of features: the prefix of each group, the columns that have a name, and the names.
 
     A name's column is stored twice as large, plus 1 where the feature's sign is negative.
     """
@@ -271,9 +271,9 @@ class Names(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """Of each group: what it is, its seed, the column of its number, whether it interacts.
+    """For each group: its kind, its seed, the column of its number, whether it interacts.
 
-    `pairs` are the groups that do, two and two.
+    `pairs` are the pairs of groups that interact.
     """
 
     kinds: BytesRead
@@ -1062,7 +1062,7 @@ def hash_rows(  # noqa: PLR0912, PLR0915
         state[PLACE] = np.uint64(place)
 
 
-# Sums over rows in compressed form, for weights that depend on all of them
+# Sums over rows in compressed form, for column weights that depend on all rows
 ENTRIES = readonly(uint32), readonly(float32)
 
 

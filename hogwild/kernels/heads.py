@@ -4,8 +4,8 @@ The weights of all heads for a column are adjacent: `width` numbers, K of them i
 once per block of heads, whose scores stay in registers. `register` is the size of the smallest
 block. It divides the width, so the arithmetic for a head does not depend on the blocks.
 
-All functions are inlined: a call would copy all the arrays of a task to the stack, which takes as
-long as sixty non-zeros.
+All functions are inlined. A call would copy all the arrays of a task to the stack, which takes as
+long as processing sixty non-zeros.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def scorer(register: int) -> Any:
             begin, end = U(rows.begins[row]), U(rows.ends[row])
             last = end - U(end > begin and (end - begin) % U(2) == U(1))
             while first + U(block - register) < shape.end:
-                # Two sums, since each addition waits for the one before
+                # Two sums run side by side, since each addition waits for the one before
                 sums, others = spread(np.float32(0), block), spread(np.float32(0), block)
                 for k in range(begin, last, U(2)):
                     place = shape.width * U(rows.columns[k]) + first

@@ -1,11 +1,11 @@
-"""Ids to codes: distinct texts or whole numbers, each with the number of its first appearance.
+"""Encodes ids: each distinct text or whole number gets a code, in the order of first appearance.
 
-A hash table with open addressing: `slots`, twice as many as ids at the least and a power of two.
-A slot holds the upper half of an id's hash, and below it the id's code. Texts lie one after the
-other in `blob`, and `ends` says where each begins and ends; they have `PADDING` behind them, as
-all text here (see `text.py`). For this table a number is a text of eight bytes, without padding.
-Numbers that lie close together have a table of their own, `direct`: what stands at a number less
-the lowest is its code plus one, or 0.
+Texts use a hash table with open addressing. The number of its `slots` is a power of two, and at
+least twice the number of ids. A slot holds the upper half of an id's hash, and below it the id's
+code. Texts lie one after the other in `blob`, and `ends` says where each begins and ends. They have
+`PADDING` behind them, as all text here (see `text.py`). In this table a number is a text of eight
+bytes, without padding. Numbers that lie close together use another table, `direct`: the entry at
+(number - lowest number) is the number's code plus one, or 0 if there is none.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Where the fields of JSON objects stand in text, an object a line. As in `fields.py`."""
+"""Where the fields of JSON objects stand in text with one object per line. See `fields.py`."""
 
 import numpy as np
 from numba.types import UniTuple, boolean, uint32, uint64
@@ -14,7 +14,7 @@ from hogwild.kernels.views import type_of
 # Why finding fields ended, besides what `fields.py` has
 NOT_JSON, NESTED, NEW_KEY, TWICE = range(20, 24)
 OPEN, CLOSE, LIST, END, BACKSLASH, SMALL_U = b"{}[]\\u"
-# What a backslash stands before, and what the two are
+# The characters that may follow a backslash, and what each pair means
 ESCAPES = np.zeros(256, np.uint8)
 for letter, byte in zip(b'"\\/bfnrt', b'"\\/\b\f\n\r\t', strict=True):
     ESCAPES[letter] = byte
@@ -264,7 +264,7 @@ def split_objects(text, begin, end, keys, groups, needed, seen, new, fields, sta
         if skip(line, stop) >= stop:
             line = stop + U(1)
             continue
-        # Before anything of the line is written once more without backslashes
+        # This must come before any part of the line is rewritten without backslashes
         room = U(fields.begins.size) - found
         full = (stop - line) // U(2) + U(needed.size) > room
         if full:

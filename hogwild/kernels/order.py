@@ -1,9 +1,9 @@
 """The order of rows in an epoch: random, but neighbors in memory stay near each other in time.
 
-64 neighboring rows are a chunk. Chunks come in a random order, and the rows of 64 chunks at a time
-are shuffled among each other. That takes a fifth less time than a full permutation (pages and
-cache lines are used again soon), converges as well even where rows are sorted by label, and is the
-order in which data larger than memory can be read.
+A chunk is 64 neighboring rows. Chunks come in a random order, and the rows of 64 chunks at a time
+are shuffled together. Training takes a fifth less time than with a full permutation, since pages
+and cache lines are used again soon. It converges as well, even if rows are sorted by label. The
+same order also works for data larger than memory.
 """
 
 from numba import types
@@ -12,7 +12,7 @@ from hogwild.kernels.compile import inline, kernel
 from hogwild.kernels.primitives import U, random_below, random_word, writable
 
 CHUNK = U(64)  # rows
-OPEN = U(64)  # chunks whose rows are shuffled among each other
+OPEN = U(64)  # chunks whose rows are shuffled together
 
 
 @inline
@@ -28,8 +28,8 @@ def shuffle_rows(order, first, seed, chunk):
     """Writes first, first + 1, ... into `order` in a random order, by chunks of so many rows."""
     size = U(order.size)
     chunks = (size + chunk - U(1)) // chunk
-    # The chunks' numbers, shuffled, stand at the end of the order, and are replaced by their rows:
-    # chunk c is read before row c * chunk is written, as both go from the end to the beginning
+    # The shuffled numbers of the chunks stand at the end of the order, and their rows replace them.
+    # Chunk c is read before row c * chunk is written, as both go from the end to the beginning
     for number in range(U(0), chunks):
         order[number] = number
     shuffle_part(order, U(0), chunks, seed)

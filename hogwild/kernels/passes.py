@@ -70,11 +70,11 @@ def derivatives_of(loss: str) -> tuple[Any, Any, Any]:
 
 @cache
 def gradient(loss: str, weighted: bool) -> Kernel:
-    """The kernel (rows, span, scores, bias, parameter, seconds, out) -> sums over rows.
+    """The kernel (rows, span, scores, bias, parameter, seconds, out) -> weighted sums over rows.
 
-    Of the losses, of slope * score, of the slopes and of the second derivatives, all times the
-    rows' weights. It writes the second derivatives of the rows, and adds to `PLANES` numbers of
-    each column.
+    The sums are those of the losses, of slope * score, of the slopes and of the second
+    derivatives. The kernel writes the second derivatives of the rows, and adds to `PLANES` numbers
+    of each column.
     """
     value, slope_of, second_of = derivatives_of(loss)
     target_and_weight = target_of(weighted)
@@ -101,9 +101,9 @@ def gradient(loss: str, weighted: bool) -> Kernel:
 
 @cache
 def slopes(loss: str, weighted: bool) -> Kernel:
-    """The kernel (rows, span, scores, bias, parameter, out) -> sums over rows.
+    """The kernel (rows, span, scores, bias, parameter, out) -> weighted sums over rows.
 
-    Of the losses, of slope * score and of the slopes, all times the rows' weights. It writes the
+    The sums are those of the losses, of slope * score and of the slopes. The kernel writes the
     slopes, times the weights.
     """
     value, slope_of, _ = derivatives_of(loss)

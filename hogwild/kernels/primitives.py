@@ -1,7 +1,7 @@
 """The few machine operations that numba has no name for, and the array types that kernels take.
 
-Unsigned indices throughout: a signed one makes numba test for negative indices, which costs
-up to four times the speed. `U` makes them.
+All indices are unsigned; `U` makes them. A signed index makes numba test for negative values, which
+can make a kernel four times slower.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def writable(scalar: Any) -> types.Array:
 
 
 class _Operation(_Intrinsic):  # type: ignore[misc]
-    """An instruction of the machine; from Python it does what its meaning says."""
+    """An instruction of the machine; called from Python, it runs its `meaning`."""
 
     meaning: Callable[..., Any]
 

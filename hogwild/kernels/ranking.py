@@ -2,9 +2,9 @@
 
 score = mean + b_u + b_i + <p_u, q_i>
 
-Items are stored in panels of 64, dimension by dimension, so that 64 scores are computed with
-vector instructions. All are compared with the n-th best score so far at once, and only the few that
-are better are sorted in.
+Items are stored in panels of 64, dimension by dimension, so vector instructions compute 64 scores
+together. All 64 are compared with the n-th best score so far. Only the few better ones are sorted
+in.
 """
 
 from functools import cache

@@ -4,7 +4,7 @@ A block has the lengths of its rows (uint32), then their columns, then their val
 all are 1. Each of the three begins on a cache line of the file. Columns take two bytes (uint16),
 three (uint16, and behind them the upper bytes) or four (uint32), the same number in a block.
 
-Whatever is in a file, nothing is read beyond it and no column is too large for the weights.
+Even in a damaged file, nothing is read beyond the end and no column is too large for the weights.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -20,8 +20,8 @@ from hogwild.kernels.views import FloatsRead, Order, Places, type_of
 LINE = U(64)  # bytes
 LANES = 64  # words whose sums are made side by side
 FACTOR = np.uint32(0x9E3779B1)  # odd, so that a word that differs makes a lane differ
-# The kind of a block: bytes of a column, whether all values are 1, and whether its columns count
-# from 1 where those of the file count from 0
+# The kind of a block: bytes per column, whether all values are 1, and whether its columns count
+# from 1 in a file whose columns count from 0
 WIDTH, ONES, SHIFTED = np.uint8(7), np.uint8(8), np.uint8(16)
 
 Bytes = Annotated[npt.NDArray[np.uint8], readonly(types.uint8)]

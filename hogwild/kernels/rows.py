@@ -15,7 +15,7 @@ from hogwild.kernels.primitives import (
     writable,
 )
 
-AHEAD = U(8)  # rows, that are fetched into the cache
+AHEAD = U(8)  # rows that are fetched into the cache ahead of their use
 WORD = U(64)  # columns to a word of bits
 
 BOUNDS = readonly(uint64)

@@ -1,4 +1,4 @@
-"""Losses with kinks, made smooth: their slopes no longer jump but rise over a width.
+"""Smoothed losses: where the slope of the loss would jump, it rises over a width instead.
 
     smooth(score) = max over a of e(a) - a * score - width / 2 * (a - center)^2
 
@@ -38,9 +38,9 @@ def point_of(loss: str) -> Any:
 def gradient(loss: str, weighted: bool) -> Kernel:
     """The kernel (rows, span, scores, bias, centers, width, parameter, duals, seconds, out).
 
-    It returns sums over rows, times their weights: of the smooth losses, of the losses, of e(a), of
-    slope * score, of the slopes and of the second derivatives. It writes a and the second
-    derivative of each row, and adds to the planes of columns of `hogwild.kernels.passes.gradient`.
+    The kernel returns weighted sums over rows: of the smooth losses, of the losses, of e(a), of
+    slope * score, of the slopes and of the second derivatives. The kernel writes a and the second
+    derivative of each row. As `hogwild.kernels.passes.gradient`, it adds to the planes of columns.
     """
     loss_of, point, target_and_weight = LOSSES[loss].value, point_of(loss), target_of(weighted)
     value = DUALS[loss].value

@@ -1,6 +1,6 @@
 """Drawing the rows of synthetic text. A row is a function of its number alone: no state, no order.
 
-`fast` is off throughout: the order of every sum is fixed, so the bytes are those of the source.
+`fast` is always off: the order of every sum is fixed, so the same source gives the same bytes.
 """
 
 import numpy as np

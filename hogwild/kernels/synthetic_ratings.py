@@ -1,6 +1,6 @@
 """Drawing synthetic ratings. A user's ratings are a function of the user's number: no order.
 
-`fast` is off throughout: the order of every sum is fixed, so the bytes are those of the source.
+`fast` is always off: the order of every sum is fixed, so the same source gives the same bytes.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """The target of a row, and its weight where rows have weights.
 
-For several heads, the target is the number of the row's class, or a bit for each head; the weight
-comes after it.
+For several heads, the target is the number of the row's class, or a bit for each head. The weight
+comes after the target.
 """
 
 from functools import cache

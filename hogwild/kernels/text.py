@@ -1,14 +1,14 @@
-"""svmlight text to numbers and back.
+"""Parsing and writing of svmlight text.
 
-A number is a whole number w times a power of ten q. Where w <= 2^53 and |q| <= 22, both are doubles
-and one division or multiplication rounds correctly (Clinger 1990). The others go through a product
-of 128 bits (Lemire 2021, "Number Parsing at a Gigabyte per Second"). The few that this leaves
-undecided are for the caller, who has slower means.
+A number is w * 10^q with whole numbers w and q. If w <= 2^53 and |q| <= 22, w and 10^|q| are exact
+doubles, and one division or multiplication rounds correctly (Clinger 1990). Other numbers need a
+product of 128 bits (Lemire 2021, "Number Parsing at a Gigabyte per Second"). The caller parses the
+few numbers that 128 bits leave undecided with a slower method.
 
-Every text ends with a newline, so that no loop has to look for the end, and has `PADDING` more
-bytes behind it, so that eight bytes can be read at once anywhere. `at` is always an address, and
-"where it ends" is 0 if there is nothing of the kind: addresses, because numba counts references
-(atomically) whenever an array is passed on, which takes longer than parsing a number.
+Every text ends with a newline, so no loop has to check for the end. Every text also has `PADDING`
+more bytes behind it, so eight bytes can be read at once anywhere. `at` is always an address, and
+"where it ends" is 0 if there is nothing of the kind. Functions take addresses because numba counts
+references (atomically) whenever an array is passed on, which takes longer than parsing a number.
 """
 
 from typing import Any
@@ -194,7 +194,7 @@ def digits_value(word, count):
     """
     half = U(32) - (count << U(2))
     word = (word << half) << half  # zeros in front; two steps since a shift by 64 is undefined
-    # neighbours together: digits to pairs, pairs to fours, fours to the eight
+    # combine neighbors: digits to pairs, pairs to fours, fours to the eight
     word = (word * U(10) + (word >> U(8))) & U(0x00FF00FF00FF00FF)
     word = (word * U(100) + (word >> U(16))) & U(0x0000FFFF0000FFFF)
     return (word * U(10000) + (word >> U(32))) & U(0x00000000FFFFFFFF)

@@ -1,8 +1,8 @@
 """Vectors of float32 that stay in registers: rows of factors, and small sets of their numbers.
 
 LLVM would compile a loop over a row to a chain of single additions, or read the row twice. Here a
-row is one value: ``keep * p - go * q`` is three vector operations, and what is loaded stays in
-registers until it is stored. Widths are constants; LLVM splits vectors that are wider than the
+row is one value: ``keep * p - go * q`` is three vector operations, and loaded numbers stay in
+registers until they are stored. Widths are constants; LLVM splits vectors that are wider than the
 machine's registers.
 """
 

@@ -36,8 +36,8 @@ Signed = Annotated[int, types.int64]
 class RowView(NamedTuple):
     """Sparse rows; in `targets`, each row's target, and its weight where rows have weights.
 
-    Where a row begins and ends among `columns` and `values` is said for each: a part of other rows
-    needs no copy of them.
+    Each row has its own begin and end in `columns` and `values`, so a subset of rows needs no copy
+    of the data.
     """
 
     begins: Places
@@ -54,8 +54,8 @@ class RowView(NamedTuple):
 class Stored(NamedTuple):
     """Where a step reads and writes: `width` numbers for each column, those of the intercept apart.
 
-    `write` is `read`, and `moved` is `bias`, but where changes must not be seen before they are
-    merged. `state` has the numbers that are kept for each row.
+    `write` and `moved` are the same arrays as `read` and `bias`, unless changes must not be seen
+    before they are merged. `state` has the numbers that are kept for each row.
     """
 
     read: Floats
@@ -68,10 +68,10 @@ class Stored(NamedTuple):
 class Own(NamedTuple):
     """Scratch of one worker: scores and slopes of a row, the intercept as it was last shared.
 
-    The last of the slopes is how much farther weights go on a worker's own copy than they are
-    merged (1: no farther), where the worker expects others to make changes like its own. `signs`
-    is -1 for each head, and 0 where `width` is more than there are heads; where a row
-    belongs to some of them, 1 for these while it is looked at.
+    The last of the slopes is a factor: how much farther weights move on a worker's own copy than
+    they are merged. It is 1 unless the worker expects others to make similar changes. `signs` is
+    -1 for each head, and 0 for unused numbers up to `width`. While a row is processed, the heads
+    that it belongs to have the sign 1.
     """
 
     scores: Floats
@@ -94,10 +94,10 @@ class Shape(NamedTuple):
 
 
 class Fetching(NamedTuple):
-    """How many rows ahead rows are fetched into the cache, and how many rows ahead their weights.
+    """How many rows ahead the rows, and then their weights, are fetched into the cache.
 
-    0: no fetching. Of each row the first few cache `lines` are fetched, the same number whatever
-    its length: the processor would mispredict the end of a loop.
+    0: no fetching. The first few cache `lines` of each row are fetched. Their number does not
+    depend on the row's length, since the processor would mispredict the end of such a loop.
     """
 
     ahead: int
@@ -117,7 +117,7 @@ class Task(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """Steps that all workers have done, and how many steps of all one of ours stands for."""
+    """The steps that all workers have done, and by how many of them each step of ours counts."""
 
     done: float
     pace: float

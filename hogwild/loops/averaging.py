@@ -1,6 +1,6 @@
-"""`averaged` and `mixed`: workers learn for themselves, and their weights are averaged.
+"""`averaged` and `mixed`: workers train independently, and their weights are averaged.
 
-Where the model is a mean over all epochs (averaged perceptrons), each adds up snapshots of its own.
+If the model is a mean over all epochs (averaged perceptrons), each worker sums its own snapshots.
 """
 
 from typing import Any
@@ -29,9 +29,9 @@ class MixedWorker(RowWorker):
         self._weights = private_arrays({"weights": (problem.size, np.float32)})["weights"]
         self._stored = self._view(self._weights)
         self._scale = 1.0  # of the weights, at the end of the last part
-        self._done = -1  # steps of all when that was over
+        self._done = -1  # steps of all workers at the end of the last part
         snapshots = problem.snapshots if problem.averages_run else 0
-        # Rows between two; 0: none are taken
+        # Rows between two snapshots; 0: no snapshots
         self._gap = max(1, -(-len(self._order) // snapshots)) if snapshots else 0
 
     @classmethod
@@ -40,7 +40,7 @@ class MixedWorker(RowWorker):
 
     @classmethod
     def arrays(cls, problem: RowProblem, workers: int) -> Wanted:
-        """For every worker a copy of the weights, a sum over its snapshots, and what it came to."""
+        """For every worker a copy of the weights, a sum over its snapshots, and its results."""
         names = ["copies", *["sums"] * problem.averages_run, *["members"] * problem.votes]
         return dict.fromkeys(names, (workers * problem.size, np.float32))
 
@@ -78,7 +78,7 @@ class MixedWorker(RowWorker):
         return self._shared[name].reshape(self._control.workers, -1)[self._rank]
 
     def _average(self) -> None:
-        """Makes a share of the mean of all weights, and of the sum of all snapshots."""
+        """Computes a share of the mean of all weights, and of the sum of all snapshots."""
         shared, workers = self._shared, self._control.workers
         self._mine("copies")[:] = self._weights
         if not self._wait_for_everyone(END) and not self._wait_though_stopped(END, workers):
@@ -92,6 +92,6 @@ class MixedWorker(RowWorker):
 
 
 class AveragedWorker(MixedWorker):
-    """Trains alone; only the model is a mean (Mann et al. 2009, Zinkevich et al. 2010)."""
+    """Trains alone; only the final model is a mean (Mann et al. 2009, Zinkevich et al. 2010)."""
 
     goes_on_alone = True

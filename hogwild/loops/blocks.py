@@ -1,4 +1,4 @@
-"""Workers that go through blocks of ratings: `strata`, and `hogwild` for factorization."""
+"""Workers that train on blocks of ratings: `strata`, and `hogwild` for factorization."""
 
 from collections.abc import Callable
 
@@ -32,8 +32,8 @@ def diagonals(bands: int, seed: int, epoch: int) -> list[Phase]:
 class BlockWorker(Worker):
     """A worker that takes tasks of a phase until all are done.
 
-    Which worker does a task is random. The result is not, where no two tasks of a phase touch the
-    same rows.
+    Which worker does a task is random. The result is still deterministic if no two tasks of a
+    phase touch the same rows.
     """
 
     _problem: BlockProblem

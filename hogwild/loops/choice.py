@@ -8,15 +8,15 @@ from hogwild.errors import OptionError
 from hogwild.learn.problem import BlockProblem, Problem, RowProblem
 from hogwild.loops.strategies import ALL_STRATEGIES, AUTO, PASSES, STRATEGIES
 
-# Non-zeros in all epochs, or of a solver with a proof in one; with fewer, sharing them costs more.
-# Of passes, which threads share
+# Non-zeros: in all epochs, or in one epoch of a solver with a proof. With fewer, a second worker
+# costs more than it saves. The second limit is for passes, which threads share
 WORTH_A_WORKER = 5_000_000
 WORTH_A_THREAD = 400_000
-# The cost of copies of the weights in an epoch, in non-zeros per column and worker. Above this
-# share of the epoch, writing to one array is considered instead
+# The cost of copies of the weights in an epoch, in non-zeros per column and worker. If copies cost
+# more than this share of the epoch, workers may write to one array instead
 COPYING = 10
 MOST_COPYING = 0.3
-# Weights per unit of effort. Above this, copying them to and from workers that share heads takes
+# Weights per unit of effort. Above this, copying weights to and from workers that share heads takes
 # longer than a second worker saves: 20 classes, 25,000 rows of RCV1's shape (101 classes: 0.4)
 MOST_HANDED_IN = 0.2
 
@@ -30,7 +30,7 @@ class Choice(NamedTuple):
 
 
 def choose(problem: Problem, config: Config) -> Choice:
-    """The options as given; what they leave open is chosen for speed."""
+    """Follows the given options, and chooses the others for speed."""
     choice = _choice(problem, config)
     if (
         problem.proves
@@ -102,7 +102,7 @@ def _strategy(problem: Problem, config: Config, workers: int) -> tuple[str, str,
 
 
 def _dealing(problem: RowProblem) -> tuple[str, bool]:
-    """Why workers share the classes or do not, and whether several are faster than one."""
+    """Why workers share the classes or do not, and whether several workers are faster than one."""
     if problem.groups == 1:
         return "the weights cannot be learned in parts", False
     if problem.size > MOST_HANDED_IN * problem.effort:
@@ -112,7 +112,7 @@ def _dealing(problem: RowProblem) -> tuple[str, bool]:
 
 
 def _fastest(problem: RowProblem, workers: int) -> tuple[str, str, bool]:
-    """Copies where they cost little, else one array where that is faster, else the lesser evil."""
+    """Copies if they cost little; else one array if that is faster; else the better of both."""
     copying = COPYING * workers * problem.size / max(1, problem.effort)
     weights = f"copies of {problem.columns:,} weights"
     if copying <= MOST_COPYING:

@@ -1,4 +1,4 @@
-"""`combine`: each worker learns on a private copy of the weights; they exchange their changes."""
+"""`combine`: each worker trains a private copy of the weights, and workers exchange changes."""
 
 from functools import cache
 from itertools import pairwise
@@ -45,17 +45,17 @@ from hogwild.steps.step import Step
 from hogwild.threads import share_of
 
 TIERS = (512, 4_096, 32_768)  # the most frequent columns, by how often they are exchanged
-LEAST_RARE = 4  # times the columns of a tier that data must have for the tier to be used
+LEAST_RARE = 4  # a tier is used if the data has at least this many times its columns
 NEAR = 0.4  # how much changes that others have not seen yet may move a slope
-AFFORDED = 0.006  # of the time: what the exchanges of a tier may take in the long run
+AFFORDED = 0.006  # share of the time that the exchanges of a tier may take in the long run
 LISTED, IN_ORDER = 2.5, 0.7  # non-zeros that take as long as exchanging a column
 AT_LEAST = 100.0  # non-zeros that take as long as any exchange
-FEWEST_TIMES = 16  # an epoch that all columns are exchanged, whatever it takes
+FEWEST_TIMES = 16  # exchanges of all columns in an epoch, at least, however long they take
 WARM_UP = 0.05  # share of an epoch, after which `AFFORDED` holds
 LOOK = 10_000_000  # non-zeros between two looks at the parent
 
-FEWEST_SNAPSHOTS = 8  # of an epoch, that a worker takes; two of them are late
-EVEN = 4  # snapshots that each worker's sums are rescaled to, one of them late
+FEWEST_SNAPSHOTS = 8  # that a worker takes in an epoch; two of them are late
+EVEN = 4  # number of snapshots that each worker's sums are rescaled to; one of them is late
 START, END = range(2)  # phases at whose end workers wait for each other
 
 # Places in a worker's counters; from TIER on, one for each tier
@@ -63,7 +63,7 @@ GAP, LATE_FROM, EARLY, AFTER, SPENT, TIER = range(6)
 
 
 class Part(NamedTuple):
-    """Where the worker's part of the order begins, where to go on, and where to end."""
+    """Where the worker's part of the order begins, where to continue, and where to end."""
 
     begin: int
     at: int
@@ -78,9 +78,9 @@ def combining_loop(step: Step) -> Kernel:
     def learn(task, part, clock, copy, slots, tiers, place, steps, at_work, stop, counters, state):
         # clock: steps done before this part, and in how many steps training has warmed up
         # counters: rows between two snapshots (0: none are taken), the place after which they are
-        # late, how many were early and late, nanoseconds spent on exchanging; then the rows that
-        # passed since the last exchange of each tier, here or, where that is more, elsewhere: a
-        # worker that had to leave its core has missed much
+        # late, how many were early and late, nanoseconds spent on exchanging; then the rows since
+        # the last exchange of each tier. Rows are counted here or at other workers, whichever is
+        # more: a worker that had to leave its core has missed many of their changes
         width = U(fixed) if fixed else task.shape.width
         bias = U(copy.weights.size) - width
         lists = U(tiers.ends.size)
@@ -141,17 +141,18 @@ def combining_loop(step: Step) -> Kernel:
 def tiers_of(
     problem: RowProblem, unseen: float, near: float = NEAR, afforded: float = AFFORDED
 ) -> Any:
-    """The frequent columns, and how often which of them are exchanged.
+    """The frequent columns, and how often each tier of them is exchanged.
 
-    `unseen` is how many rows of others a worker does not see for each that passes, `near` how far
-    these may change a slope, `afforded` the share of the time that exchanging a tier may take. The
-    intercept is a tier by itself: every row moves it, and it takes next to no time.
+    `unseen` is the number of other workers' rows that a worker misses per row of its own. `near` is
+    how far the missed rows may change a slope. `afforded` is the share of the time that exchanging
+    a tier may take. The intercept is a tier of its own: every row moves it, and exchanging it takes
+    almost no time.
     """
-    size = problem.columns + 1  # and the intercept, which is the first of the frequent ones
+    size = problem.columns + 1  # with the intercept, which is the first of the frequent columns
     frequency = problem.frequency
     ends = [1, *(c for c in TIERS if LEAST_RARE * c <= size and c <= len(frequency.columns))]
     columns = np.append(np.uint32(problem.columns), frequency.columns[: ends[-1] - 1])
-    # How far a row moves the score of another through the columns of a tier and rarer ones
+    # How far a row moves the score of another through the columns of a tier and all rarer ones
     coupling = [
         frequency.squares[place:].max(initial=0) + (frequency.means[place:] ** 2).sum()
         for place in (0, *(end - 1 for end in ends))
@@ -210,7 +211,7 @@ class CombineWorker(RowWorker):
 
     def _go_through(self, share: Share, begin: int, stop: int) -> float:
         total = 0.0
-        # Where an epoch goes in parts, the means are over the last of them
+        # If an epoch goes in parts, the means are over the last part
         takes_snapshots = self._problem.snapshots > 0 and share.end == 1
         if self._start(begin, takes_snapshots):
             task = self._task(share)
@@ -241,7 +242,7 @@ class CombineWorker(RowWorker):
         return total
 
     def _start(self, begin: int, takes_snapshots: bool) -> bool:
-        """Makes the copy, and the slots: worker 0 holds the initial weights."""
+        """Fills the copy and the slots: worker 0 holds the initial weights."""
         copy, slots, listed = self._copy, self._slots, self._listed
         copy.weights[:] = self._shared["stored"]
         first = np.float32(self._rank == 0)
@@ -268,7 +269,7 @@ class CombineWorker(RowWorker):
         sums = copy.sums.reshape(2, -1)
         for which, share in enumerate((LATE, 1 - LATE)):
             count = int(self._counters[EARLY + which])
-            if count == 0:  # what is there is of another epoch
+            if count == 0:  # the sums are those of another epoch
                 np.subtract(copy.weights, copy.others, out=sums[which])
                 sums[which][listed] = copy.weights[listed] - copy.frequent_others
             sums[which] *= np.float32(share * EVEN / max(1, count))
@@ -276,7 +277,7 @@ class CombineWorker(RowWorker):
             self._control.add_snapshots(int(LATE * EVEN), int((1 - LATE) * EVEN))
 
     def _bring_together(self, snapshots: bool) -> None:
-        """Makes the shared weights whole: each worker adds up its share of them."""
+        """Computes the shared weights: each worker adds up the slots for its share of them."""
         workers, size = self._control.workers, self._problem.size
         columns, slots = self._tiers.columns, self._slots
         share = view(Span, *share_of(size, workers, self._rank))

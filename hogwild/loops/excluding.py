@@ -32,7 +32,7 @@ from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.parallel.team import Control
 from hogwild.steps.step import Step
 
-PATIENCE = 200  # looks at a lock before all locks are released and others get the core
+PATIENCE = 200  # looks at a lock; after that, a worker releases all its locks and yields the core
 
 
 class Others(NamedTuple):
@@ -131,9 +131,10 @@ def leave_turn(others):
 
 @cache
 def excluding_loop(locks: bool, step: Step) -> Kernel:
-    """The kernel that visits rows while it holds the locks of all their columns.
+    """The kernel that visits rows under mutual exclusion.
 
-    Or it looks at rows any time, and writes when it is this worker's turn.
+    With `locks`, it holds the locks of all columns of a row during its step. Otherwise it reads
+    rows at any time, and writes when it is this worker's turn.
     """
     look, write = step.look, step.write
 

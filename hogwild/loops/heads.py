@@ -1,11 +1,11 @@
 """`heads`: workers share the classes, not the rows, where each class is learned independently.
 
-Every worker visits all rows in the same order, and learns the weights of some groups of heads: a
-cache line of each column. The result is the same for any number of workers.
+Every worker visits all rows in the same order, and learns the weights of some groups of heads. A
+group is a cache line of each column. The result is the same for any number of workers.
 
-Each worker learns in memory of its own, and copies its weights to the shared array at the end. In
-the shared array, the groups of a column are adjacent: the processor reads ahead over the end of a
-worker's group into lines that another worker writes.
+Each worker learns in its own memory, and copies its weights to the shared array at the end. In the
+shared array, the groups of a column are adjacent. There, the processor would read ahead, beyond a
+worker's group, into cache lines that another worker writes.
 """
 
 import time
@@ -22,11 +22,11 @@ from hogwild.parallel.team import SLOT, Control
 from hogwild.seeds import seed_of
 from hogwild.threads import share_of
 
-STOPPED = 0  # the phase that ends when all have said where they are
+STOPPED = 0  # the phase that ends when all workers have reported their places
 
 
 class HeadsWorker(RowWorker):
-    """Learns some of the heads from all rows; does nothing where there are fewer groups."""
+    """Learns some of the heads from all rows. Without a group of its own, it does nothing."""
 
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
         super().__init__(problem, shared, control, rank)
@@ -43,7 +43,7 @@ class HeadsWorker(RowWorker):
 
     @classmethod
     def own_memory(cls, problem: RowProblem, workers: int) -> int:
-        """Bytes of what `_own_arrays` gets in all workers, but for the few unused numbers."""
+        """Bytes of `_own_arrays` in all workers, without the few unused numbers."""
         copies = 1 + len(SUMS) * bool(problem.snapshots)
         return 4 * problem.size * copies if min(workers, problem.groups) > 1 else 0
 
@@ -89,7 +89,7 @@ class HeadsWorker(RowWorker):
             self._merged += time.monotonic() - began
 
     def _hand_in(self, taken: list[int]) -> None:
-        """Copies its weights, and the sums that it began, to the shared ones."""
+        """Copies its weights, and its sums over snapshots if any were taken, to the shared ones."""
         if self._own is not self._shared:
             began = time.monotonic()
             for name in ("stored", *compress(SUMS, taken)):
@@ -141,7 +141,7 @@ class HeadsWorker(RowWorker):
         self._control.finish_task(STOPPED)
 
     def _last_place(self, place: int) -> int:
-        """Where all stop: at the farthest place that any has come to."""
+        """Where all workers stop: the farthest place that any of them has reached."""
         self._say(place)
         if not self._wait_though_stopped(STOPPED, self._team):
             return place

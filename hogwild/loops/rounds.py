@@ -1,17 +1,17 @@
 """`ordered` and `minibatch`: rounds over a fixed number of shards.
 
-The result is the same with any number of workers. In a round, some rows of every shard are learned
-from, each on the shard's own copy of the weights. Then the changes of all shards are merged, in the
-order of the shards. Between the two, workers wait for each other. All happens at points that depend
-on the rows done alone.
+The result is the same with any number of workers. A round has two parts. First, every shard learns
+from some of its rows, on its own copy of the weights. Then the changes of all shards are merged, in
+the order of the shards. Workers wait for each other between the two parts. The points at which this
+happens depend only on the number of rows done.
 
 The most frequent columns are merged in every round, from lists of their changes; rarer columns are
-merged less often (see `kernels/exchange.py`). `width` is how many numbers are stored for a column.
+merged less often (see `kernels/exchange.py`). `width` is the number of values stored for a column.
 
-Steps that are exact need to see the changes of others soon, however the cores are shared with other
-work: `combine` goes through such rounds, too, with a shard for each worker.
+Exact steps must see the changes of other workers soon, even if the cores are busy with other work.
+For such steps, `combine` also goes through rounds, with a shard for each worker.
 
-In a round of a batch, nobody learns before it ends: the copies hold changes only.
+With `minibatch`, a round is a batch. Weights stay fixed within it: the copies hold changes only.
 """
 
 import time
@@ -53,9 +53,9 @@ from hogwild.threads import share_of
 SHARDS = 8
 SNAPSHOTS = 16  # of an epoch, at most: at each of them all columns are merged
 NEAR = 1.0  # how much changes that others have not seen yet may move a slope
-AFFORDED = 0.06  # of the time: what merging a tier may take; there are many copies
-TOO_FAR = 1.5  # times `NEAR`: beyond it, the shards together overshoot, again and again
-NEAR_IF_EXACT, TOO_FAR_IF_EXACT = 0.3, 10.0  # the same for steps that need no rate, and a check
+AFFORDED = 0.06  # share of the time that merging a tier may take; there are many copies
+TOO_FAR = 1.5  # times `NEAR`: beyond it, the shards overshoot together, again and again
+NEAR_IF_EXACT, TOO_FAR_IF_EXACT = 0.3, 10.0  # for exact steps, which need no rate, and a check
 START = 0  # the phase at whose end workers wait for each other
 # Places in the state: rows done per shard, rows of this round, the stage, barriers passed, the half
 # of the lists that is written, the number of frequent columns that this round merges, whether it
@@ -65,7 +65,7 @@ DONE, SIZE, STAGE, MET, HALF, UPTO, WHOLE, EARLY, AFTER, MERGING, WAITING, TIER 
 STATE = 32  # words
 LEARNING, MERGING_FREQUENT, ENDING = range(3)
 FEWEST_ROWS = 4  # of a shard in a round
-FEWEST_TIMES = 16  # that all columns are merged while the rows that are repeated come once
+FEWEST_TIMES = 16  # merges of all columns in one pass over the rows that are repeated, at least
 
 
 Part = Annotated[float, types.float32]
@@ -74,10 +74,11 @@ Part = Annotated[float, types.float32]
 class Rounds(NamedTuple):
     """The numbers of a share of an epoch, for one worker.
 
-    `first` to `end`: its shards, of `shards`; `begin` to `stop`: its share of the weights. Rows of
-    the longest shard, rows per shard in a batch (0: no batches), rows between two snapshots (0: no
-    snapshots), the row after which snapshots are late, and how much of the change of a copy is
-    merged: 1, but where others are expected to make changes alike; of the intercept, too.
+    `first` to `end`: its shards, of `shards`; `begin` to `stop`: its share of the weights. Then:
+    rows of the longest shard, rows per shard in a batch (0: no batches), rows between two snapshots
+    (0: no snapshots), and the row after which snapshots are late. Last, the share of a copy's
+    change that is merged, for the weights and for the intercept. This share is 1 unless others are
+    expected to make similar changes.
     """
 
     first: int
@@ -334,8 +335,8 @@ def rounds_loop(step: Step) -> Kernel:
 class OrderedWorker(Worker):
     """Learns from some of the shards; all shards' changes are merged in order, at fixed points.
 
-    If rows overlap so much that shards would overshoot together, unless they were merged too often
-    to be worth it, the first worker learns from all rows, and the others wait.
+    Rows may overlap so much that shards would overshoot together, or would have to be merged too
+    often. In this case the first worker learns from all rows, and the others wait.
     """
 
     _problem: RowProblem
@@ -412,7 +413,7 @@ class OrderedWorker(Worker):
         return [(shard, float(losses[shard])) for shard in range(self._first, self._end)]
 
     def _is_for_one(self, share: Share) -> bool:
-        """Whether one worker learns alone in this part: not a matter of how many there are."""
+        """Whether one worker learns alone in this part. This does not depend on their number."""
         if self.batch:
             return False
         problem, tiers = self._problem, self._tiers
@@ -497,9 +498,9 @@ class OrderedWorker(Worker):
         return view(Tiers, *tiers[:2], np.maximum(tiers.coupling, least), tiers.fewest_rows / times)
 
     def _finish(self, snapshots: bool) -> None:
-        """Writes its share of what was learned to where everyone looks for it.
+        """Writes its share of the learned weights to the shared arrays.
 
-        Where an epoch goes in parts, the means are over the last of them.
+        If an epoch goes in parts, the means are over the last part.
         """
         mine = slice(*self._share)
         self._shared["stored"][mine] = self._shared["base"][mine]
@@ -511,7 +512,7 @@ class OrderedWorker(Worker):
 
 
 class TogetherWorker(OrderedWorker):
-    """The same with a shard for each worker, for steps that others must see soon."""
+    """As `OrderedWorker` with a shard for each worker, for steps that others must see soon."""
 
     @staticmethod
     def shards(workers: int) -> int:
@@ -519,7 +520,7 @@ class TogetherWorker(OrderedWorker):
 
 
 class MinibatchWorker(OrderedWorker):
-    """Sums up the gradients of a batch of rows at one point; then all take one step."""
+    """Sums the gradients of a batch of rows at the same weights, and then takes one step."""
 
     @property
     def batch(self) -> int:

@@ -1,6 +1,6 @@
 """`hogwild`: all workers write one array of weights, without locks (Niu et al. 2011).
 
-With one worker, or on weights of its own, the same loop is plain sequential learning.
+With one worker, or on a worker's own weights, the same loop is plain sequential learning.
 """
 
 from functools import cache
@@ -33,14 +33,15 @@ from hogwild.steps.step import Step
 
 BLOCK = U(256)  # rows between two exchanges of the intercept
 LATE = 0.75  # of an epoch: snapshots after it are in both means of the weights
-FEWEST = 16  # rows in a piece: with fewer, looking around would take most of the time
+FEWEST = 16  # rows in a piece: with fewer, the looks between pieces would take most of the time
 
 
 @cache
 def going_through(step: Step) -> Any:
-    """Visits the rows at some places of an order, and shares the intercept now and then.
+    """Visits the rows at some places of an order, and shares the intercept every `BLOCK` rows.
 
-    Every row moves the intercept: shared at each of them, its cache line would be waited for.
+    Every row moves the intercept. If it were shared at each row, workers would wait for its cache
+    line.
     """
     visit, fixed = visitor(step), step.width
 
@@ -68,10 +69,10 @@ def going_through(step: Step) -> Any:
 
 
 class Snapshots(NamedTuple):
-    """Sums of the weights, made whole, after every `gap` rows: for one worker, in its kernel.
+    """Sums of the unscaled weights after every `gap` rows: for one worker, in its kernel.
 
-    Those after row `late_from` of the order are in `late`, the others in `early`. With a gap of 0
-    none are taken.
+    Snapshots after row `late_from` of the order are in `late`, the others in `early`. A gap of 0
+    means no snapshots.
     """
 
     early: Floats
@@ -113,7 +114,7 @@ def shared_loop(step: Step) -> Kernel:
 
 @cache
 def parts_loop(step: Step) -> Kernel:
-    """The same for columns of one worker's own: the intercept is not shared."""
+    """As `shared_loop`, for columns that only one worker writes: the intercept is not shared."""
     visit = visitor(step)
 
     def learn(task, span, stored, clock):
@@ -124,9 +125,9 @@ def parts_loop(step: Step) -> Kernel:
 
 
 class RowWorker(Worker):
-    """Goes through rows in a random order, some at a time.
+    """Goes through rows in a random order, a piece at a time.
 
-    Between the pieces it looks at the clock, at the others and at the control.
+    Between two pieces, it checks the clock, the other workers and the control.
     """
 
     _problem: RowProblem
@@ -150,11 +151,11 @@ class RowWorker(Worker):
 
     @property
     def _turn(self) -> tuple[int, int]:
-        """How many share the rows, and its own number among them."""
+        """How many workers share the rows, and this worker's number among them."""
         return self._control.workers, self._rank
 
     def _view(self, weights: Any) -> Any:
-        """Weights as a step sees them; of the intercept it has a copy, if others may write it."""
+        """Weights as a step sees them, with a copy of the intercept if others may write it."""
         width = self._problem.width
         bias = weights[-width:] if self.excludes else np.zeros(width, np.float32)
         return view(Stored, weights, weights, bias, bias, self._shared["row_state"])
@@ -174,7 +175,7 @@ class RowWorker(Worker):
         return [(self._rank, total)]
 
     def _go_through(self, share: Share, begin: int, stop: int) -> float:
-        """Visits the rows at these places of the order; the sum of the losses met."""
+        """Visits the rows at some places of the order; returns the sum of their losses."""
         task = self._task(share, self._control.workers)
         self._snapshots = self._in_kernel()
         total = 0.0
@@ -190,7 +191,7 @@ class RowWorker(Worker):
         return total
 
     def _task(self, share: Share, writers: int = 1) -> Task:
-        """What the loop works on in this share; but for the plan it is made once."""
+        """What the loop works on in this share. Only the plan is made anew for each share."""
         if self._made is None:
             self._made = self._problem.task(self._order, share, writers)
         return self._made._replace(plan=self._problem.plan(share))
@@ -204,10 +205,10 @@ class RowWorker(Worker):
         return view(Clock, done, max(1, self._control.at_work()))
 
     def _piece(self, share: Share, clock: Clock) -> int:
-        """Rows until the next look: few enough that Ctrl-C is heard, and no snapshot is missed.
+        """Rows until the next look: few enough to notice Ctrl-C and to miss no snapshot.
 
-        Between looks a worker assumes that the others make equal progress, so the schedule may
-        change little within a piece.
+        Between looks, a worker assumes that the others make equal progress. So the learning rate
+        may change only little within a piece.
         """
         if self._snapshots.gap:
             return self._problem.chunk
@@ -219,7 +220,7 @@ class RowWorker(Worker):
         return max(1, piece)
 
     def _add_snapshot(self, share: Share, plan: Any, begin: int, end: int) -> None:
-        """Adds the weights to a mean where all workers together have come to another snapshot."""
+        """Adds the weights to a mean when all workers together have reached the next snapshot."""
         if self._snapshots.gap:
             before, after = self._taken_until(begin), self._taken_until(end)
             self._control.add_snapshots(after[0] - before[0], after[1] - before[1])
@@ -234,7 +235,7 @@ class RowWorker(Worker):
                 self._problem.add_snapshot(self._shared, late, first, scale)
 
     def _in_kernel(self) -> Snapshots:
-        """The snapshots that the kernel takes; where others write too, they come between pieces."""
+        """The snapshots that the kernel takes; if others write too, they come between pieces."""
         count, size = self._problem.snapshots, len(self._order)
         is_only_one = self.writes_alone or self._control.workers == 1
         if not count or not is_only_one or self.kernel is not shared_loop:
@@ -250,7 +251,7 @@ class RowWorker(Worker):
 
 
 class LoneWorker(RowWorker):
-    """Goes through all rows, while the others have nothing to do."""
+    """Goes through all rows, while the other workers are idle."""
 
     writes_alone = True
 

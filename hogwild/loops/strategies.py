@@ -36,7 +36,7 @@ class Strategy:
         exclusive: workers exclude each other.
         averages: the weights of workers are averaged.
         threads: its workers are threads that one worker uses.
-        exact: workers for steps that are exact, if others than `rows`.
+        exact: its workers for steps that are exact, if they differ from `rows`.
     """
 
     summary: str
@@ -113,7 +113,7 @@ STRATEGIES: dict[str, Strategy] = {
     ),
 }
 
-# With one that is not a matter of choice: solvers that need it have no other
+# `passes` cannot be chosen: the solvers that need it have no other strategy
 ALL_STRATEGIES = STRATEGIES | {
     PASSES: Strategy(
         "whole passes over the rows, in shards: the same bytes for any number of workers",

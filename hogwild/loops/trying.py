@@ -1,4 +1,4 @@
-"""A trial of a rate: learning from a few rows, with the mean of the weights over its later half."""
+"""A trial of a learning rate on a few rows, with the mean of the weights over the later half."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Visiting rows: the innermost loop, which all loops share."""
+"""The innermost loop, which visits rows. All loops share it."""
 
 import math
 from functools import cache
@@ -16,8 +16,8 @@ from hogwild.steps.step import Step
 def visitor(step: Step) -> Any:
     """(task, span, stored, clock) -> the sum of the losses.
 
-    Visits the rows at some places of an order, one step on each. Rows that come later are fetched
-    into the cache meanwhile: a random order costs little.
+    Visits the rows at some places of an order, with one step on each. Meanwhile, later rows are
+    fetched into the cache, so a random order costs little.
     """
     look, write, targets, fixed = step.look, step.write, step.targets, step.width
 
@@ -32,7 +32,7 @@ def visitor(step: Step) -> Any:
         near = fetching.weights_ahead
         sums = 0.0, 1.0
         for i in range(begin, end):
-            if near > U(0):  # before the rows, which come from farther away: a third faster
+            if near > U(0):  # weights before rows, which come from farther away: a third faster
                 row = U(order[min(i + near, last)])
                 fetch_weights(rows, row, stored.read, width, learned[0], learned[1])
             if fetching.ahead > U(0):

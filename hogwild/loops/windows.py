@@ -1,4 +1,4 @@
-"""Which rows of an order are at hand: all of them, or a window at a time where they are mapped."""
+"""Which rows of an order are loaded: all of them, or a window at a time for mapped rows."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,7 +13,7 @@ from hogwild.kernels.views import RowView, Task, view
 class Windows:
     """Opens the rows of one or several orders, as one worker comes to them.
 
-    A window is a number of places of each order, the same for all: what is opened together.
+    A window is what is opened together: the same number of places of each order.
     """
 
     def __init__(self, rows: MappedRows | None, orders: list[npt.NDArray[np.uint32]]) -> None:
@@ -24,7 +24,7 @@ class Windows:
         self._reader: Reader | None = None
 
     def begin(self, places: Iterable[int], done: int = 0) -> None:
-        """The orders are begun anew, each at its place, after so many rows of each."""
+        """Begins the orders anew: each at its place, after the first `done` rows of it."""
         if self._rows is None:
             return
         self._reader = self._reader or Reader(self._rows)
@@ -34,7 +34,7 @@ class Windows:
         self._reader.follow(self._part, done // self._rows.window, -(-longest // self._rows.window))
 
     def open(self, task: Task, done: int, end: int) -> tuple[Task, int]:
-        """The task with the rows after the first `done` ones, and where those that are open end."""
+        """The task with the rows after the first `done` ones, and where the open rows end."""
         if self._rows is None or self._reader is None:
             return task, end
         window = done // self._rows.window
@@ -46,7 +46,7 @@ class Windows:
         return task._replace(rows=rows), min(end, (window + 1) * self._rows.window)
 
     def rest(self) -> None:
-        """No more rows are wanted for now."""
+        """Tells that no more rows are needed for now."""
         if self._reader is not None:
             self._reader.rest()
 

@@ -1,7 +1,7 @@
 """What one worker does: its share of an epoch, and of the evaluation.
 
-The problem says what is computed, the team when. Kinds of workers differ in who writes which
-weights: each strategy has its own.
+The problem says what is computed, and the team says when. Each strategy has its own kind of worker;
+the kinds differ in who writes which weights.
 """
 
 import math
@@ -22,14 +22,14 @@ from hogwild.parallel.team import Control
 from hogwild.threads import share_of
 
 NAP = 0.0001  # seconds
-PATIENCE = 10.0  # seconds to wait for others that were asked to stop: one that died says nothing
+PATIENCE = 10.0  # seconds to wait for others that were asked to stop: a dead one never answers
 
 
 class Learned(NamedTuple):
     """What a worker answers.
 
-    Sums of the online losses, by number; seconds in all, and those of merging and waiting; whether
-    one worker did the work of all, since several would have overshot.
+    The sums of the online losses, by number. The total seconds, and those of merging and waiting.
+    Whether one worker did all the work, since several would have overshot.
     """
 
     losses: list[tuple[int, float]]
@@ -61,7 +61,7 @@ class Worker(ABC):
 
     @classmethod
     def prepare(cls, problem: Any) -> None:
-        """Does what is better done once, before there are workers."""
+        """Prepares what is needed once, before there are workers."""
         if cls.uses_frequency:
             problem.frequency  # noqa: B018
 
@@ -72,7 +72,7 @@ class Worker(ABC):
 
     @classmethod
     def own_memory(cls, problem: Any, workers: int) -> int:
-        """Bytes, about, that workers of this kind take besides the shared arrays."""
+        """The approximate bytes that workers of this kind take besides the shared arrays."""
         return 0
 
     @abstractmethod
@@ -88,7 +88,7 @@ class Worker(ABC):
         return Learned(losses, seconds, self._merged, self._waited, self._alone)
 
     def _goes_on(self, losses: float) -> bool:
-        """Whether to go on, given the sum of losses so far: where that overflowed, nobody does."""
+        """Whether to go on, given the sum of losses so far. If it overflowed, all workers stop."""
         if not math.isfinite(losses):
             self._control.stop()
         return self._control.goes_on()
@@ -102,7 +102,7 @@ class Worker(ABC):
     def finish(
         self, now: Now, snapshots: tuple[int, int] | None, parts: int
     ) -> list[npt.NDArray[np.float64]]:
-        """Makes some parts of the weights whole; the result of each part, in their order."""
+        """Unscales some parts of the weights; returns the result of each part, in their order."""
         mine = range(*share_of(parts, self._control.workers, self._rank))
         return [self._problem.finish(self._shared, now, snapshots, k, parts) for k in mine]
 
@@ -116,7 +116,7 @@ class Worker(ABC):
         while not (done := self._control.all_finished(phase, tasks, LOOKS)):
             if not self._control.goes_on():
                 break
-            time.sleep(NAP)  # the core may be wanted by those that are waited for
+            time.sleep(NAP)  # the workers that this one waits for may need the core
         self._waited += time.monotonic() - began
         return done
 

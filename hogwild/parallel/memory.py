@@ -1,8 +1,8 @@
 """Memory that the workers see: made before they are forked, and gone with the last of them.
 
-It is a memfd (a named block of `multiprocessing.shared_memory` would serve forked workers no
-better, and brings a name that can leak and a tracker process). It has no name to unlink, does not
-depend on the size of /dev/shm, and nothing is left of it after kill -9.
+The memory is a memfd. It has no name to unlink, does not depend on the size of /dev/shm, and leaves
+nothing behind after kill -9. A named block of `multiprocessing.shared_memory` would be no better
+for forked workers, and would add a tracker process and a name that can leak.
 """
 
 import contextlib
@@ -25,13 +25,13 @@ Wanted = dict[str, tuple[int, Any]]  # length and type, by name
 
 
 def shared_arrays(wanted: Wanted) -> Arrays:
-    """Zeroed arrays in memory that workers share which are forked later."""
+    """Zeroed arrays in memory that is shared with workers that are forked later."""
     with contextlib.closing(Arena()) as arena:
         return arena.arrays(wanted)
 
 
 def private_arrays(wanted: Wanted) -> Arrays:
-    """Zeroed arrays in memory of this process alone, which the system gives in larger pages."""
+    """Zeroed arrays in private memory, for which the system uses larger pages."""
     return _laid_out(_claimed(size_of(wanted), _private), wanted)
 
 
@@ -53,7 +53,7 @@ class Arena:
         self._block: mmap.mmap | None = None
 
     def arrays(self, wanted: Wanted, unzeroed: Collection[str] = ()) -> Arrays:
-        """Arrays that take the place of those given out before; all but the `unzeroed` are zero."""
+        """Arrays that replace those given out before; all but the `unzeroed` ones are zero."""
         size, had = size_of(wanted), self._size
         if size > had:
             self._block, self._size = _claimed(size, self._mapped, had), size
@@ -64,7 +64,7 @@ class Arena:
         return found
 
     def attach(self, wanted: Wanted) -> Arrays:
-        """In a worker: the arrays that `arrays` made of the same."""
+        """In a worker: the arrays that `arrays` made for the same request."""
         size = size_of(wanted)
         if size > self._size:
             self._block, self._size = mmap.mmap(self._descriptor, size), size
@@ -72,13 +72,13 @@ class Arena:
         return _laid_out(self._block, wanted)
 
     def close(self) -> None:
-        """Gives up this process' hold on it; arrays that are still used keep theirs."""
+        """Releases this process's hold on the memory; arrays that are still in use keep theirs."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor, self._block = -1, None
 
     def _mapped(self, size: int) -> mmap.mmap:
-        # Claims the pages now: an error here, and not a fatal signal at some later write
+        # Claims the pages now, so that a lack of memory is an error here, not a fatal signal later
         os.posix_fallocate(self._descriptor, 0, size)
         return mmap.mmap(self._descriptor, size)
 
@@ -97,11 +97,11 @@ def _room(length: int, dtype: Any) -> int:
 
 
 def _claimed(size: int, make: Callable[[int], mmap.mmap], had: int = 0) -> mmap.mmap:
-    """A block of memory, of which so many bytes were had before."""
+    """A block of memory, of which `had` bytes were claimed before."""
     available = available_memory()
     try:
-        # What is kept and returned takes as much again; to claim the pages without having them
-        # would get some process killed
+        # The copies that are kept and returned take as much again. If pages were claimed that the
+        # machine does not have, the system would kill some process
         if 2 * size - had > available:
             raise OSError(
                 f"with the copies that are kept {2 * size:,}; {available:,} are available"

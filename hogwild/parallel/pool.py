@@ -1,10 +1,9 @@
 """Worker processes that are kept from one training to the next, so that the next begins at once.
 
-They are forked when they are first wanted, and have the data then without a copy. For a further
-job they are sent what makes their work; of its arrays they need only those that they do not have
-yet, which are copied into shared memory. They are forked anew where that is cheaper, or where
-another number of them is wanted. They end with the program, after some idle time, and with
-`close_pool`.
+Workers are forked for the first job, and get its data without a copy. For a later job, workers are
+sent a pickle that makes their work. Arrays that they do not have yet are copied into shared memory.
+Workers are forked anew if that is cheaper, or if another number of workers is wanted. They end with
+the program, after some idle time, and with `close_pool`.
 """
 
 import atexit
@@ -52,7 +51,7 @@ def hire(
         packed, data = _packed(make)
         if kept and (found := _taken()) is not None:
             if found.suits(kernels, workers, data):
-                # They may have been ended by someone meanwhile
+                # Someone may have ended them meanwhile
                 with contextlib.suppress(WorkerError):
                     found.begin(wanted, packed, data, unzeroed)
                     _kept = found
@@ -87,7 +86,7 @@ def pids() -> list[int]:
 
 
 def _taken() -> "Hired | None":
-    """The kept workers, which are no longer kept. For whoever has the lock."""
+    """Takes the kept workers, which are no longer kept then. The caller must hold the lock."""
     global _kept, _timer
     if _timer is not None:
         _timer.cancel()
@@ -129,7 +128,7 @@ class Hired:
         )
 
     def begin(self, wanted: Wanted, packed: bytes, data: Data, unzeroed: tuple[str, ...]) -> None:
-        """Puts a job before the workers. If that fails, they are ended."""
+        """Gives a job to the workers. If that fails, the workers are ended."""
         missing = self._missing(data)
         copies = {_place(found): (len(array), array.dtype) for found, array in missing.items()}
         wanted = wanted | copies
@@ -153,7 +152,7 @@ class Hired:
         return answers
 
     def close(self) -> None:
-        """Lets the workers go: to wait for the next job, or to their end."""
+        """Releases the workers: they wait for the next job, or end."""
         global _kept, _timer
         if not self._kept:
             self.end()
@@ -179,13 +178,13 @@ class Hired:
 
 
 def _serving(arena: Arena, data: Data, control: Control) -> Work:
-    """What a worker does: it has data from its parent, and is at the work that was last begun."""
+    """What a worker does: it has its parent's data, and serves the work that was last begun."""
     at: Work | None = None
 
     def serve(rank: int, command: str, arguments: tuple[Any, ...]) -> Any:
         nonlocal at
         if command in ("begin", "rest"):
-            at = None  # before the next, and its data
+            at = None  # frees the last work before the next work, and its data, come
             at = _begun(arena, data, control, *arguments) if command == "begin" else None
             return None
         assert at is not None
@@ -199,7 +198,7 @@ def _begun(
 ) -> Work:
     shared = arena.attach(wanted)
     known = data | {found: shared.pop(_place(found)) for found in missing}
-    for found in missing:  # kernels are compiled for data that cannot be written
+    for found in missing:  # read-only: kernels are compiled for data that cannot be written
         known[found].flags.writeable = False
     make = _Unpacker(io.BytesIO(packed), known).load()
     work: Work = make(shared, control)
@@ -212,7 +211,7 @@ _timer: threading.Timer | None = None
 
 
 def _forget() -> None:
-    """In a process that was forked from this one: its workers are not ours."""
+    """In a process that was forked from this one: the kept workers belong to the parent."""
     global _kept, _timer, _LOCK
     _kept, _timer, _LOCK = None, None, threading.Lock()
 
@@ -226,7 +225,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Packer(pickle.Pickler):
-    """Puts the fingerprints of large arrays in their place."""
+    """Replaces large arrays by their fingerprints."""
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
@@ -251,7 +250,7 @@ class _Unpacker(pickle.Unpickler):
 
 
 def _packed(thing: Any) -> tuple[bytes, Data]:
-    """The thing without its large arrays, and these."""
+    """The pickled thing without its large arrays, and the large arrays."""
     file = io.BytesIO()
     packer = _Packer(file)
     packer.dump(thing)

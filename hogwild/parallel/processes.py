@@ -1,9 +1,9 @@
-"""Worker processes: forked once, kept, and commanded through a pipe each.
+"""Worker processes: forked once, kept, and each controlled through a pipe.
 
-They are forked after the kernels were compiled, so they have them, and the data, without a copy.
-A child does no more than wait for commands and run compiled code on arrays: it imports nothing,
-prints nothing, and leaves by `os._exit`. So it may be forked from a notebook or a thread, and needs
-no ``if __name__ == "__main__"``.
+Workers are forked after the kernels were compiled, so they have the kernels and the data without a
+copy. A child only waits for commands and runs compiled code on arrays. It imports nothing, prints
+nothing, and leaves by `os._exit`. So it may be forked from a notebook or a thread, and needs no
+``if __name__ == "__main__"``.
 """
 
 import contextlib
@@ -57,7 +57,8 @@ class Processes:
         ours, theirs = connections.Pipe()
         parent = os.getpid()
         with _held_back(FOR_THE_PARENT), warnings.catch_warnings():
-            # Python 3.12 warns of forking beside other threads; see above why it may be done here
+            # Python 3.12 warns about forks beside other threads. The module's docstring says why a
+            # fork is safe here
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
             if pid == 0:
@@ -81,7 +82,7 @@ class Processes:
                 rank = waiting.pop(pipe)
                 answers[rank] = self._receive(rank, pipe)
             for rank in waiting.values():
-                # A death that the pipe does not show: some other child may hold its end open
+                # The pipe does not show every death: another child may hold its other end open
                 pid, status = _reap(self._pids[rank])
                 if pid:
                     raise self._died(rank, status)
@@ -141,7 +142,7 @@ class Processes:
 
 
 def _reap(pid: int) -> tuple[int, int]:
-    """waitpid without waiting; a process that someone else has reaped counts as ended well."""
+    """waitpid without waiting; a process that someone else reaped counts as a normal end."""
     try:
         return os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
@@ -156,17 +157,17 @@ def _ending(status: int | None) -> str:
         return f"ended by itself with exit code {code}: try again, or use backend='thread'"
     name = signal.Signals(-code).name
     cause = {
-        "SIGKILL": "someone ended it, or the system did for want of memory: see that there is "
-        "memory free, or use fewer workers",
-        "SIGBUS": "a page of the data or of the weights could not be read: see that there is "
-        "memory free, and that no data file is changed while it is used",
+        "SIGKILL": "someone ended it, or the system did for lack of memory: free some memory, "
+        "or use fewer workers",
+        "SIGBUS": "a page of the data or of the weights could not be read: free some "
+        "memory, and do not change a data file while it is used",
     }.get(name, "try again, or use backend='thread'")
     return f"was ended by {name}: {cause}"
 
 
 @contextlib.contextmanager
 def _held_back(signals: set[signal.Signals]) -> Iterator[None]:
-    """Signals wait until the end of this block: a new worker has to choose first what they do."""
+    """Holds signals back until the end of this block: a new worker must first set its handlers."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     try:
         signal.pthread_sigmask(signal.SIG_BLOCK, signals)
@@ -211,7 +212,7 @@ def _failure(problem: BaseException) -> str:
 
 
 def _leave_the_parents_ways() -> None:
-    """What ends the program is the parent's to handle; its garbage is not the child's."""
+    """Leaves signals that end the program, and the parent's garbage, to the parent."""
     gc.disable()
     signal.set_wakeup_fd(-1)
     for number in FOR_THE_PARENT:

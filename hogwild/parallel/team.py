@@ -1,8 +1,8 @@
 """Teams: who does the work. Threads of this process, or processes beside it.
 
-A team calls ``work(rank, command, arguments)`` for each of its workers at once and gathers the
-answers. It knows nothing of what the work is. All teams share a `Control`, through which work that
-goes on for long hears that it should stop, and tells how far it is.
+A team calls ``work(rank, command, arguments)`` for all its workers at once and gathers the answers.
+A team does not know what the work is. The workers of a team share a `Control`: through it, long
+work learns that it should stop, and reports its progress.
 """
 
 import threading
@@ -24,7 +24,7 @@ Tick = Callable[[], None]
 
 TICK = 0.05  # seconds between two looks at the clock, the display and the workers' health
 SLOT = int(atomic.SLOT)
-TASKS = 64  # of an epoch, in all its phases, at most
+TASKS = 64  # most tasks of an epoch, in all its phases together
 
 
 class Control:
@@ -42,11 +42,11 @@ class Control:
         self.clear()
         if workers > 1:
             ready(add, claim_one, wait_for)
-        # One worker waits for no compiler
+        # With one worker, plain Python is used: there is nothing to compile
         self._add, self._claim = (
             one.compiled if workers > 1 else one.function for one in (add, claim_one)
         )
-        # Called by work between its pieces, by those workers that have something to look after
+        # Called by work between its pieces, in workers that have something to check
         self.between: Tick = lambda: None
 
     @staticmethod
@@ -68,7 +68,7 @@ class Control:
         self._stop[0] = 1
 
     def clear(self) -> None:
-        """Takes `stop` back, and sets all counters to zero, before the next command."""
+        """Resets `stop` and all counters before the next command."""
         self._stop[0] = 0
         self._steps[:] = 0
         self._at_work[::SLOT] = 1
@@ -100,14 +100,14 @@ class Control:
         return int(self._snapshots[1]), int(self._snapshots[2])
 
     def forget_snapshots(self) -> None:
-        """An epoch begins."""
+        """Resets the counts of snapshots, as an epoch begins."""
         self._snapshots[:] = 0
 
     @contextmanager
     def snapshot(self, number: int, late: bool) -> Iterator[bool]:
-        """Whether the snapshot is the caller's to take: it has not been taken, and nobody is at it.
+        """Whether the caller should take the snapshot: no other worker has taken or is taking it.
 
-        Within it, no other worker takes one.
+        Within the block, no other worker takes a snapshot.
         """
         if number <= self._snapshots[0] or self._claim(self._claimed, 0, 1, 0) < 0:
             yield False
@@ -129,9 +129,9 @@ class Control:
         return self._steps, self._at_work, self._stop
 
     def take(self, phase: int, tasks: int, rank: int) -> int:
-        """The number of a task of a phase that nobody has taken, or -1: first of a worker's own.
+        """The number of a task of a phase that nobody has taken, or -1 if all are taken.
 
-        Each has a share of the tasks of its own, so that what these touch stays in its cache.
+        A worker takes tasks of its own share first, so that their data stays in its cache.
         """
         start = rank * tasks // self.workers
         return int(self._claim(self._taken, phase * tasks, tasks, start))
@@ -150,7 +150,7 @@ class Control:
 
 @dataclass
 class Threads:
-    """Threads of this process, without Python's lock in kernels; one worker has the caller's."""
+    """Threads of this process; kernels release the GIL. One worker uses the caller's thread."""
 
     work: Work
     control: Control

@@ -1,5 +1,5 @@
 """The scaling study: the same training with several strategies and numbers of workers.
 
-`plan` says what runs, `study` runs it, `summary` makes numbers of it, and `findings` and `report`
-words; `terminal`, `page` and `record` show it.
+`plan` decides what runs, and `study` runs it. `summary` computes numbers, `findings` and `report`
+put them into words, and `terminal`, `page` and `record` show the result.
 """

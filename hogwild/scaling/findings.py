@@ -1,8 +1,8 @@
-"""What bounds each configuration, and a finding in words for each such cause.
+"""What limits each configuration, and a finding in words for each cause.
 
-An epoch of k workers takes a k-th of the baseline's epoch, and what is lost to slower computing, to
-waiting and to merging. The largest loss is the cause. Slower computing has several; what the
-machine can do, and how the strategy shares the weights, decide between them.
+An epoch of k workers takes a k-th of the baseline's epoch, plus the time lost to slower computing,
+to waiting and to merging. The largest loss is the cause. Slower computing has several causes. The
+speed of the machine, and how the strategy shares the weights, decide between them.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,11 +15,11 @@ from hogwild.scaling.summary import Summary, milliseconds
 
 SHORT = 0.002  # seconds: a shorter epoch has too little work to share
 GOOD = 0.85  # a higher efficiency counts as scaling well
-EXPLAINED = 0.5  # of the loss: what plain arithmetic must lose for the cores to be the cause
-STREAMING = 0.5  # of the memory's bandwidth: using more counts as bound by it
-BUSY = 0.1  # cores: what other programs took of the workers' cores, if more, is a cause
-ALIKE = 0.8  # of the growth of computing: the same with copies of the weights speaks against them
-STARTING = 0.2  # of the training time: a longer start is worth a finding
+EXPLAINED = 0.5  # share of the loss that plain arithmetic must lose for the cores to be the cause
+STREAMING = 0.5  # share of the memory's bandwidth: a run that uses more is limited by it
+BUSY = 0.1  # cores: if other programs take more of the workers' cores, that is a cause
+ALIKE = 0.8  # share of the growth of computing: with as much growth on copies, sharing is no cause
+STARTING = 0.2  # share of the training time: a longer start is worth a finding
 MOST_NAMED = 6  # configurations in one sentence
 
 Summaries = Sequence[Summary]
@@ -35,7 +35,7 @@ class Finding(NamedTuple):
 
 
 def cause(study: Study, one: Summary) -> str:
-    """What bounds a configuration, as a key of `RULES` or a word for the table."""
+    """What limits a configuration, as a key of `RULES` or a word for the table."""
     workers, strategy = one.configuration.workers, STRATEGIES[one.strategy]
     if workers == 1:
         return ""
@@ -54,7 +54,7 @@ def cause(study: Study, one: Summary) -> str:
     largest = max(one.losses, key=one.losses.__getitem__)
     if largest != "slower computing":
         return largest
-    # If workers with copies became as slow, what they share is not the cause
+    # If workers with copies became as slow, shared weights are not the cause
     if strategy.one_array and (one.apart is None or one.apart < ALIKE * one.growth):
         return "cache lines"
     if _reading(study, one) >= STREAMING * study.machine.bandwidth[workers]:
@@ -84,16 +84,16 @@ def others(study: Study) -> str:
 
 
 def crowding(study: Study, workers: int) -> float:
-    """The cores that other programs kept busy, beyond those that the workers left free."""
+    """The cores that other programs took from the workers: busy ones beyond the free ones."""
     free: int = max(0, study.header["machine"]["cores"] - workers)
     load: float = study.used["other_load"] or 0.0
     return max(0.0, load - free)
 
 
 def _shared_by(study: Study, workers: int) -> str:
-    """With whom workers shared their cores, as far as was measured."""
+    """Who shared the cores with the workers, as far as this was measured."""
     if crowding(study, workers) > BUSY:
-        return "Other programs, here or on the host of this machine, had a part of the cores."
+        return "Other programs, here or on the host of this machine, used part of the cores."
     physical = study.header["machine"]["physical_cores"]
     if physical is not None and physical < workers:
         return f"{workers} workers shared {physical} physical cores, as hyper-threads of them."
@@ -135,7 +135,7 @@ def _reading(study: Study, one: Summary) -> float:
 GROWTH = "All workers together compute longer than one worker alone: {numbers}."
 READING = "{worst} reads {reads} of data. {machine}"
 
-# Of each cause, a number that it has for each configuration, and the texts of its finding
+# For each cause: its number for a configuration, and the texts of its finding
 RULES: dict[str, tuple[Callable[[Summary], str], str, str, str, str]] = {
     "shared cores": (
         lambda one: f"{one.speed_up:.2f}",

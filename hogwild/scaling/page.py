@@ -110,7 +110,7 @@ def paragraph(text: str, kind: str = "plain") -> str:
 
 
 def _table(report: Report, columns: Columns) -> str:
-    # A word that the terminal breaks is whole here
+    # The page does not break a word that the terminal breaks
     heads = [head.replace("-|", "").replace("|", " ") for head in columns]
     rows = [[cell(report.study, one) for cell in columns.values()] for one in report.summaries]
     return table(heads, rows)

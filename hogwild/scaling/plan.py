@@ -12,7 +12,7 @@ from hogwild.learn.choosing import SGD
 
 TARGET = 1e-3
 REPEATS = 3
-# By default: what training chooses, and what it chooses from
+# The defaults: what training chooses, and the strategies that it chooses from
 STRATEGIES = {"linear": ("auto", "hogwild", "combine", "ordered"), "factors": ("auto", "hogwild")}
 BATCHED = "minibatch"  # the only strategy with the option `batch`
 
@@ -66,7 +66,7 @@ class Plan:
 
     @property
     def configurations(self) -> list[Configuration]:
-        """All that are measured: the run with one worker, with which all others are compared."""
+        """All measured configurations. The first is one worker; others are compared with it."""
         counts = [count for count in self.workers if count != 1]
         return [ONE, *(Configuration(name, n) for name in self.strategies for n in counts)]
 
@@ -75,7 +75,7 @@ class Plan:
         strategy = "auto" if configuration.strategy is None else configuration.strategy
         options = self.options | {"strategy": strategy, "workers": configuration.workers, "tol": 0}
         if strategy == "auto" and options.get("task") != "mf":
-            options = {"solver": SGD} | options  # strategies are those of descent
+            options = {"solver": SGD} | options  # the strategies are those of sgd
         if strategy != BATCHED and BATCHED in self.strategies:
             options.pop("batch", None)
         return options

@@ -1,4 +1,4 @@
-"""What the machine gives to several threads: no training can scale better.
+"""Measures how far the machine itself scales with threads: no training can scale better.
 
 One thread and then several do the same simple work: arithmetic in a core's cache, and reading an
 array that is larger than the caches.
@@ -16,7 +16,7 @@ import numpy as np
 from hogwild import machine
 
 SECONDS = 0.05  # of each measurement
-STARTING = 0.0005  # seconds until a thread is there: all begin at the same time
+STARTING = 0.0005  # seconds until a thread runs: all threads begin at the same time
 TRIES = 3  # the best one counts
 CACHED = 4096  # numbers to compute with: 32 KiB
 STREAMED = 256 << 20  # bytes to read, more than caches hold
@@ -25,7 +25,7 @@ PIECE = 4 << 20  # bytes read at a time
 
 
 class Probe(NamedTuple):
-    """What threads did together in a second, by their number."""
+    """What several threads do together in a second, by the number of threads."""
 
     arithmetic: dict[int, float]  # operations on numbers in a core's cache
     bandwidth: dict[int, float]  # bytes read from memory
@@ -51,7 +51,7 @@ def probe(threads: Iterable[int], seconds: float = SECONDS) -> Probe:
     counts = sorted({1, *threads})
     numbers, results = np.linspace(0.0, 1.0, CACHED), np.empty((counts[-1], CACHED))
     size = min(STREAMED, max(LEAST_STREAMED, machine.available_memory() // 8))
-    # Ones: memory that was never written has no pages behind it
+    # Filled with ones: memory that was never written has no pages behind it
     pieces = list(np.ones((size // PIECE, PIECE // 8), np.int64))
     starts = [len(pieces) * thread // counts[-1] for thread in range(counts[-1])]
     turns = [cycle(pieces[start:] + pieces[:start]) for start in starts]

@@ -9,7 +9,7 @@ from hogwild.scaling.findings import BUSY, Finding, Summaries, cause, crowding, 
 from hogwild.scaling.study import Study
 from hogwild.scaling.summary import Spread, Summary, milliseconds, summaries
 
-# Of a table; a | in the head of a column begins its second line. The first column names the row.
+# Columns of a table. A | in a title begins its second line. The first column names the row.
 Columns = dict[str, Callable[[Study, Summary], str]]
 
 SPEED: Columns = {
@@ -114,7 +114,7 @@ def _of_measuring(study: Study, summaries: Summaries) -> list[str]:
 
 
 def _of_runs(study: Study, summaries: Summaries) -> list[str]:
-    """Notes on configurations; what several have in common is said once."""
+    """Notes on configurations. A note that several have in common appears once."""
     said = [(text, run.configuration.name) for run in study.runs for text in run.notes]
     said += [
         (f"failed: {run.failure}", run.configuration.name) for run in study.runs if run.failure
@@ -133,7 +133,7 @@ def _in_short(study: Study, summaries: Summaries) -> str:
     """The fastest configuration: to the target if one worker reached it, else of an epoch."""
     arrived = [one for one in summaries if one.target and one.reached == one.repeats]
     to_target = any(one.configuration.workers == 1 for one in arrived)
-    # Epochs that achieve less do not count
+    # Configurations whose epochs achieve less do not count
     sound = [one for one in summaries if one.worse <= study.plan.target]
 
     def time(one: Summary) -> Spread:

@@ -26,8 +26,8 @@ from hogwild.training import train
 NONZERO_BYTES = 8  # a column and a value
 RATING_BYTES = 12  # a user, an item and a value
 WEIGHT_BYTES = 4
-# Gaps are measured from an optimum that is proved to within this share of the target, if that takes
-# at most `PATIENCE` seconds; otherwise from a run with `LONGER` times the epochs
+# Gaps are measured from an optimum that is proved to within this share of the target. If a proof
+# takes more than `PATIENCE` seconds, they are measured from a run with `LONGER` times the epochs
 NEARER, PATIENCE, LONGER = 0.01, 60.0, 3
 
 Tell = Callable[[int, int, str], object]  # takes runs done, runs in all, and what comes next
@@ -35,7 +35,7 @@ Tell = Callable[[int, int, str], object]  # takes runs done, runs in all, and wh
 
 @dataclass(frozen=True)
 class Look:
-    """What bounds scaling in the data: its size, and how often workers touch the same weights."""
+    """What in the data limits scaling: its size, and how often workers touch the same weights."""
 
     name: str
     shape: str
@@ -60,8 +60,8 @@ class Reference(NamedTuple):
     """The objective that gaps are measured from, unless a run came to a lower one."""
 
     objective: float
-    how: str  # it was found; behind "Gaps are measured from"
-    proved: bool  # that none is much lower
+    how: str  # how it was found; the text follows "Gaps are measured from"
+    proved: bool  # whether it is proved that no objective is much lower
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ class Study:
     plan: Plan
     reference: Reference
     look: Look
-    machine: Probe  # what it typically gave to threads
+    machine: Probe  # what the machine typically gave to threads
     runs: list[Run]  # in the order in which they ran
     header: Row  # options, versions, machine and time
-    cores: int  # that the study may use
-    used: Row  # the peak of memory, and what other programs took meanwhile: see `machine.Usage`
+    cores: int  # number that the study may use
+    used: Row  # peak memory, and the load of other programs: see `machine.Usage`
 
 
 def study(data: Rows | Ratings, plan: Plan, tell: Tell) -> Study:
@@ -94,7 +94,7 @@ def study(data: Rows | Ratings, plan: Plan, tell: Tell) -> Study:
     runs: list[Run] = []
     for repeat in range(plan.repeats):
         tell(len(runs), total, "measuring the machine")
-        with status.doing("measuring the machine"):  # shows it anew while it takes a second
+        with status.doing("measuring the machine"):  # takes about a second
             probes.append(probe(plan.workers))
         shuffled = random.Random(f"{plan.options.get('seed', 0)} {repeat}")
         for configuration in shuffled.sample(configurations, len(configurations)):
@@ -107,7 +107,7 @@ def study(data: Rows | Ratings, plan: Plan, tell: Tell) -> Study:
 
 
 def optimum(data: Rows | Ratings, plan: Plan) -> Reference:
-    """What gaps are measured from: an optimum with a proof, where there is one for the options."""
+    """What gaps are measured from: a proved optimum, if the options allow a proof."""
     kept = {k: v for k, v in plan.options.items() if k not in (*OF_DESCENT, "average", "epochs")}
     open_to_all = kept | {"solver": AUTO}
     if Config.of(open_to_all).choice[0] in METHODS:

@@ -38,33 +38,33 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True)
 class Summary:
-    """What the runs of a configuration came to. Times are seconds."""
+    """The numbers of a configuration's runs. Times are in seconds."""
 
     configuration: Configuration  # what was asked for
     strategy: str  # what ran
     workers: int  # what ran
     repeats: int  # finished runs
     epoch: Spread  # the value of a run is the mean over its epochs
-    # Of the run whose epoch is nearest to the median; training includes the start, not evaluation
+    # From the run whose epoch is nearest to the median. Training includes the start, not evaluation
     split: Split
     startup: float
     training: float
     evaluation: float
-    search: float  # for a learning rate, a part of the start
+    search: float  # for a learning rate; it is a part of the start
     # After each epoch, the median of the runs
     times: list[float]
     objectives: list[float]
     gaps: list[float]
-    target: Spread | None  # until the target was reached, of the runs that reached it
-    reached: int  # runs
+    target: Spread | None  # time to the target, in the runs that reached it
+    reached: int  # runs that reached the target
     target_epochs: float | None  # the median
-    baseline: "Summary | None"  # that of one worker, which has none
-    # The least growth with this number of workers, of strategies without a common array, if any ran
+    baseline: "Summary | None"  # the summary of one worker; it has no baseline itself
+    # The least growth of strategies without a common array, with this number of workers, if any ran
     apart: float | None = None
 
     @property
     def name(self) -> str:
-        """For people, with the strategy that auto chose."""
+        """A name for people; it shows the strategy that auto chose."""
         if self.configuration.strategy in (None, self.strategy):
             return self.configuration.name
         return f"{self.configuration.name} ({self.strategy})"
@@ -80,12 +80,12 @@ class Summary:
 
     @property
     def efficiency(self) -> float:
-        """The speed-up per worker that was asked for."""
+        """The speed-up per requested worker."""
         return self.speed_up / self.configuration.workers
 
     @property
     def target_speed_up(self) -> float | None:
-        """Of the time to the target, if all its runs reached it."""
+        """The speed-up of the time to the target, if all runs reached it."""
         if not self.target or not self.base.target or self.reached < self.repeats:
             return None
         return self.base.target.median / self.target.median
@@ -97,7 +97,7 @@ class Summary:
 
     @property
     def equal_share(self) -> float:
-        """An epoch, if the workers split that of the baseline equally."""
+        """The time of an epoch if the workers split the baseline's epoch equally."""
         return self.base.epoch.median / self.configuration.workers
 
     @property
@@ -109,7 +109,7 @@ class Summary:
 
     @property
     def worse(self) -> float:
-        """How far the objective lies above the baseline's after as many epochs, relative."""
+        """How far the objective lies above the baseline's after as many epochs, as a share."""
         last = min(len(self.objectives), len(self.base.objectives)) - 1
         return gap(self.objectives[last], self.base.objectives[last])
 
@@ -129,20 +129,20 @@ def summaries(study: Study) -> list[Summary]:
 
 
 def _least_growth(workers: int, summaries: list[Summary]) -> float | None:
-    """Of strategies whose workers neither share an array nor exclude each other."""
+    """The least growth of strategies without a common array and without mutual exclusion."""
     kinds = ((one, STRATEGIES[one.strategy]) for one in summaries if one.workers == workers)
     some = [one.growth for one, kind in kinds if not kind.one_array and not kind.exclusive]
     return min(some, default=None)
 
 
 def best_objective(study: Study) -> float:
-    """What gaps are measured from: the optimum that was found, or a run that came lower."""
+    """What gaps are measured from: the optimum that was found, or a run with a lower objective."""
     reached = (float(row["objective"]) for run in study.runs for row in run.trace)
     return min(study.reference.objective, *reached)
 
 
 def gap(objective: float, best: float) -> float:
-    """Relative to the best one, unless that is 0."""
+    """The gap relative to the best objective, unless that is 0."""
     return (objective - best) / (abs(best) or 1.0)
 
 
@@ -188,6 +188,6 @@ def _split(trace: list[Row]) -> Split:
 
 
 def _medians(runs: list[Run], name: str) -> list[float]:
-    """For each epoch that all runs have."""
+    """The median over the runs, for each epoch that all runs have."""
     values = ([row[name] for row in run.trace] for run in runs)
     return [statistics.median(column) for column in zip(*values, strict=False)]

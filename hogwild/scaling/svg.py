@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 WIDTH, HEIGHT = 460, 300
 LEFT, RIGHT, TOP, BOTTOM = 66, 20, 12, 46  # between the edges of the picture and the axes
-SAME = 2.0  # between points of two lines that look like one
-DECADES = 8  # that a logarithmic axis shows at most
+SAME = 2.0  # distance of points at which two lines look like one
+DECADES = 8  # most powers of ten on a logarithmic axis
 
 COLORS = ("#0072b2", "#c24a00", "#009e73", "#c8609a", "#a87400", "#3d8fd1", "#767676", "#a05ac8")
 PARTS = ("#0072b2", "#f0c040", "#8b2c5a", "#a0a0a0", "#e4e4e4")  # of bars
@@ -30,7 +30,7 @@ Point = tuple[float, float]
 
 
 class Axis(NamedTuple):
-    """A range of numbers along a line; numbers beyond are drawn at its ends."""
+    """A range of numbers along a line; numbers outside the range are drawn at its ends."""
 
     title: str
     least: float
@@ -114,7 +114,7 @@ def line_plot(title: str, lines: Sequence[Line], x: Axis, y: Axis) -> str:
 
 
 def _covered(places: Mapping[str, Sequence[Point]]) -> dict[str, str]:
-    """For each line that lies on an earlier one, as far as both go, words that say so."""
+    """Words for each line that lies on an earlier line along their common length."""
     found: dict[str, str] = {}
     for (one, some), (other, more) in combinations(places.items(), 2):
         both = list(zip(some, more, strict=False))
@@ -159,7 +159,7 @@ def _line(
     spans: str = "",
     values: Sequence[str] = (),
 ) -> str:
-    """A line with its markers; where the pointer is over a point, its values are shown."""
+    """A line with its markers. A point shows its values under the pointer."""
     points = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
     markers = [
         f'<path class="marker" transform="translate({a:.1f} {b:.1f})" '

@@ -1,23 +1,23 @@
-"""Dual coordinate ascent: a step sets the dual variable of a row to where it is best.
+"""Dual coordinate ascent: a step sets the dual variable of a row to its best value.
 
     w = c * sum of weight_i a_i x_i,   c = 1 / (l2 n)
     score = <w, x> + b;   new = best(score, a, k = c weight |x|^2);   w <- w + c weight (new - a) x
 
-Workers on copies make changes alike, and together may overshoot. Where they did, each moves its own
-copy farther than it will be merged, by up to the number of copies, and so shortens its steps (Ma et
-al., "Adding vs. averaging in distributed primal-dual optimization", 2015). With the intercept,
-which all rows have in common, they always do.
+Workers on copies make similar changes, and together may overshoot. If they did, each worker moves
+its own copy farther than the change that it merges, by a factor of up to the number of copies. That
+shortens its steps (Ma et al., "Adding vs. averaging in distributed primal-dual optimization",
+2015). The intercept, which all rows share, always moves in this way.
 
 The intercept is a column with the value B, whose weight starts from a multiplier: b = multiplier +
 c B^2 * sum of weight_i a_i (the method of multipliers on sum of weight_i a_i = 0).
 
-In the first pass c grows: after t rows it is 1 / (l2 t), and the step that of stochastic gradient
-descent (Shalev-Shwartz and Zhang, "Stochastic dual coordinate ascent methods for regularized loss
-minimization", 2013). What is stored is always the sum with the final c.
+In the first pass c grows: after t rows it is 1 / (l2 t). The step is then that of stochastic
+gradient descent (Shalev-Shwartz and Zhang, "Stochastic dual coordinate ascent methods for
+regularized loss minimization", 2013). The stored weights are always the sum with the final c.
 
-A row whose variable stays at a bound, farther from moving than any row was from its optimum in the
-pass before, is put aside: its squared length is stored with a minus sign. So is a row of weight 0,
-for good.
+A row is put aside if its variable stays at a bound and is farther from moving than any row was from
+its optimum in the pass before. Its squared length is then stored with a minus sign. Rows of weight
+0 are put aside for good.
 """
 
 import math
@@ -33,12 +33,12 @@ from hogwild.kernels.targets import target_of
 from hogwild.learn.duals import DUALS
 from hogwild.steps.step import Step
 
-# What is kept of a row: its dual variable; its squared length, 0 until it is first visited, and
-# below 0 while the row is put aside; and how far it was from its optimum
+# The state of a row: its dual variable; its squared length (0 until the first visit, below 0 while
+# the row is put aside); and how far the variable was from its optimum
 A, Q, PULL = (U(place) for place in range(3))
 STATE = 3
-# In the scratch of a worker: how the weights change, the new dual variable, and how much farther
-# they, and the intercept, go on its own copy
+# In the scratch of a worker: how the weights change, the new dual variable, and the factors by
+# which the weights, and the intercept, move farther on its own copy
 CHANGE, NEW, AHEAD, INTERCEPT_AHEAD = (U(place) for place in range(4))
 LEAST = 1e-30  # a squared length, times c: an empty row has no other
 
@@ -48,8 +48,8 @@ class Plan(NamedTuple):
 
     c: float
     growing: float  # the rows over which c grows; 0: it does not
-    limit: float  # rows are put aside that are farther than this from moving
-    lengthened: float  # by what squared lengths are multiplied, so that steps do not clash
+    limit: float  # rows that are farther than this from moving are put aside
+    lengthened: float  # factor of squared lengths, so that workers do not overshoot together
     typical: float  # squared length
     intercept: float  # B^2; 0: there is none
     parameter: float  # of the loss
@@ -127,7 +127,7 @@ def dual(loss: str, weighted: bool) -> Step:
 def putting_aside(loss: str) -> Any:
     """(plan, state, place, score, target, stays) notes how far a row is from its optimum.
 
-    It puts the row aside if its variable stays as it is, and is far from moving.
+    It puts the row aside if the variable keeps its value and is far from moving.
     """
     pull_of = DUALS[loss].pull
     if pull_of is None:

@@ -1,4 +1,4 @@
-"""FTRL-proximal: a rate for each weight, and with an L1 penalty weights that are zero.
+"""FTRL-proximal: a learning rate for each weight; with an L1 penalty, many weights are zero.
 
     w_j = 0 where |z_j| <= l1 h_j, else -(z_j - sign(z_j) l1 h_j) / (beta / alpha + s_j + l2 h_j)
     g_j = slope(score, target) x_j,   sigma_j = g_j^2 / (2 r_j + |g_j|) / alpha
@@ -6,21 +6,22 @@
     c_j <- c_j + 1,   h_j = rows before this epoch + c_j d_j,   one row in d_j holds the column j
 
 The penalties of all rows so far apply (McMahan, "Follow-the-regularized-leader and mirror descent",
-2011). h_j is their number: it grows by d_j with each row that holds the column, and is exact at the
-end of an epoch. The rate of a weight is alpha / r_j, where r_j is about sqrt(beta^2 + sum of g_j^2)
-as in McMahan et al., "Ad click prediction", 2013; sigma_j is 0.79 to 1
-times theirs, without a root.
+2011). h_j is the number of these rows. It grows by d_j with each row that holds the column, and is
+exact at the end of an epoch. The rate of a weight is alpha / r_j. Here r_j is about
+sqrt(beta^2 + sum of g_j^2), as in McMahan et al., "Ad click prediction", 2013. sigma_j is 0.79 to 1
+times theirs, and needs no root.
 
-They store that sum of squares, and the number of rows is h. But copies that learn in parallel add
-more sigma w to z than a common sum of squares stands for: weights get too large. And z lacks the
-rows that other copies have not merged yet, while all rows count: weights get too small. Here, the
-numbers that a copy reads for a column always belong together.
+McMahan et al. store the sum of squares, and their h is the number of rows. That fails for copies
+that learn in parallel. The copies add more sigma w to z than the common sum of squares accounts
+for, so weights get too large. Also, z lacks the rows that other copies have not merged yet while h
+counts all rows, so weights get too small. Here, the numbers that a copy reads for a column are
+always consistent.
 
 The intercept is a column with the value `intercept`, without penalty.
 
-Normalized, it takes the steps that it would take if each column were divided by its typical size
-a_j (after Ross, Mineiro and Langford, "Normalized online learning", 2013): alpha / a_j stands for
-alpha, beta a_j for beta. Penalties and weights are those of the columns as they are.
+The normalized variant takes the steps of columns that were divided by their typical size a_j (after
+Ross, Mineiro and Langford, "Normalized online learning", 2013): alpha / a_j replaces alpha, and
+beta a_j replaces beta. Penalties and weights remain those of the original columns.
 """
 
 import math
@@ -37,7 +38,7 @@ from hogwild.kernels.views import DOUBLES, FLOATS, RowView, Span, type_of
 from hogwild.learn.losses import LOSSES, adder
 from hogwild.steps.step import Step
 
-# Places of what is stored for a column; the size of its values only where steps are normalized
+# Places of the numbers stored for a column; the size of its values only if steps are normalized
 Z, S, C, D, SIZE = (U(lane) for lane in range(5))
 
 
@@ -101,7 +102,7 @@ def add(gradient, weight, read, write, place, rates):
     alpha, beta = rates
     before = read[place + S]
     r = beta + alpha * np.float64(before)
-    # As far as single precision keeps it: z must hold the same sum of sigmas as s
+    # Rounded as s is in single precision: z must hold the same sum of sigmas as s
     more = gradient * gradient / (alpha * (r + r + abs(gradient)))
     sigma = np.float32(before + more) - before
     write[place + Z] += np.float32(gradient - np.float64(sigma) * weight)  # races where shared

@@ -39,9 +39,9 @@ def heads(loss: str, kind: str, schedule: str, weighted: bool, register: int) ->
 
 
 def _against(loss: str, kind: str, scale_of: Any, weighted: bool, register: int) -> Any:
-    """Looking at a row with each head against the rest.
+    """The `look` of a step with each head against the rest.
 
-    Losses are summed by register, too: the sums do not depend on how workers share the heads.
+    Losses are also summed by register, so the sums do not depend on how workers share the heads.
     """
     value, slope = LOSSES[loss].of_heads
     score, row_weight = scorer(register), weight_of(weighted)
@@ -72,7 +72,7 @@ def _against(loss: str, kind: str, scale_of: Any, weighted: bool, register: int)
 
 
 def _softmax(scale_of: Any, weighted: bool, register: int) -> Any:
-    """Looking at a row with all heads together. Scores are relative to that of its class."""
+    """The `look` of a step with all heads together. Scores are relative to the true class's."""
     score, row_weight = scorer(register), weight_of(weighted)
 
     @always_inline
@@ -99,7 +99,7 @@ def _softmax(scale_of: Any, weighted: bool, register: int) -> Any:
     return look
 
 
-# Losses of all heads together: how a row is looked at
+# The `look` of each loss of all heads together
 COUPLED = {"cross_entropy": _softmax}
 
 

@@ -3,11 +3,11 @@
     w <- (1 - rate l2) w;  score = <w, x> + b
     w <- w - rate slope(score, target) x;  b <- b - (rate of b) slope
 
-Decaying every weight at each step would be dense work, so weights are stored divided by a scale,
-the share that the penalty has left of them (see learn/schedules.py).
+To decay every weight at each step would be dense work. So weights are stored divided by a scale,
+which is the share that the penalty has left of them (see learn/schedules.py).
 
-Where a loss is as steep as exp, such steps overshoot at any rate that learns. Its steps are
-implicit (Toulis and Airoldi 2017): the slope is that at the score to which the step itself leads.
+For a loss as steep as exp, these steps would overshoot at any useful learning rate. The steps of
+such a loss are implicit (Toulis and Airoldi 2017): they take the slope at the score after the step.
 """
 
 from functools import cache

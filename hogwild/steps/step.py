@@ -1,4 +1,4 @@
-"""The interface of a step: what a row adds to the numbers stored for its columns and for itself."""
+"""The interface of a step: how a row changes the numbers of its columns and its own state."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,12 +9,13 @@ from typing import Any
 class Step:
     """A step, whose functions are compiled into every loop that uses it.
 
-    Loops rely on one law: what is stored adds up. What is read may be any function of it.
+    Loops rely on one law: changes of stored numbers can be added in any order. The numbers that a
+    step reads may be any function of the stored ones.
 
     Attributes:
         name: part of the names of its kernels.
-        look: (task, row, stored, t, sums) -> sums with the loss before the step added; it writes
-            what `write` needs to `task.own`.
+        look: (task, row, stored, t, sums) -> the sums plus the row's loss before the step. To
+            `task.own`, it writes what `write` needs.
         write: (task, row, stored, t) -> None; the only code that writes weights.
         reach: (plan, t) -> the largest rate, by which loops decide how often copies must merge.
         scale: (plan, t) -> the factor between stored weights and weights at step t.
@@ -22,7 +23,7 @@ class Step:
         width: numbers stored for a column; 0 if they depend on the number of heads.
         targets: numbers in `rows.targets` for each row; 0 if they depend on the number of heads.
         state: numbers kept for each row.
-        exact: whether a lost addition is never made up for; the step needs a loop that loses none.
+        exact: whether later steps cannot correct a lost addition, so that the loop must lose none.
     """
 
     name: str
