@@ -15,8 +15,8 @@ from hogwild.cli.options import (
     number_or_text,
 )
 from hogwild.cli.parser import Parser, group
-from hogwild.cli.streams import complain, say
-from hogwild.cli.train_stream import labels_of, train_on_stream
+from hogwild.cli.streams import say
+from hogwild.cli.train_stream import exit_code, labels_of, train_on_stream
 from hogwild.coordinator import Result
 from hogwild.data.files import features_of
 from hogwild.data.sets import files_of, named
@@ -137,11 +137,7 @@ def run(parsed: argparse.Namespace) -> int:
         result = train(data, **more, **ratings, **common, **options, **settings)
     if parsed.model and not (parsed.json or parsed.quiet):
         say(f"saved: {parsed.model}")
-    if result.reason != "interrupted":
-        return 0
-    kept = f"the model so far is in {parsed.model}" if parsed.model else "no --model was asked for"
-    complain(f"interrupted; {kept}")
-    return 130
+    return exit_code(result.reason, parsed.model)
 
 
 def _typed(name: str, value: str) -> str:

@@ -53,9 +53,14 @@ def train_on_stream(parsed: argparse.Namespace) -> int:
         say(_end_of(result))
         if parsed.model:
             say(f"saved: {parsed.model}")
-    if result.reason != "interrupted":
+    return exit_code(result.reason, parsed.model)
+
+
+def exit_code(reason: str, model: str | None) -> int:
+    """The exit code of a training; after Ctrl-C it says where the model so far is."""
+    if reason != "interrupted":
         return 0
-    kept = f"the model so far is in {parsed.model}" if parsed.model else "no --model was asked for"
+    kept = f"the model so far is in {model}" if model else "no --model was asked for"
     complain(f"interrupted; {kept}")
     return 130
 
