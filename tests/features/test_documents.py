@@ -284,7 +284,7 @@ def test_rows_of_other_features_are_refused():
     with pytest.raises(DataError, match=r"other settings than the training data \(ngrams\)"):
         model.predict(Features().rows(given))
     plain = hogwild.train(hogwild.Rows(np.eye(4), [0, 1, 0, 1])).model
-    with pytest.raises(DataError, match="and those of the training data are not"):
+    with pytest.raises(DataError, match="and those of the training data were not"):
         plain.predict(Features(bits=2).rows(given))
 
 

@@ -66,7 +66,7 @@ def test_rows_that_were_made_in_another_way_are_refused() -> None:
     ):
         with pytest.raises(DataError, match=unlike):
             attempt()
-    with pytest.raises(DataError, match=r"of text or a table, and those of plain\.svm are not"):
+    with pytest.raises(DataError, match=r"from text or a table, and those of plain\.svm were not"):
         hogwild.train("plain.svm", test="a.rows")
     with pytest.warns(HogwildWarning, match=r"a\.npz does not keep how its rows were made"):
         hogwild.convert("a.rows", "a.npz")
