@@ -30,7 +30,7 @@ from hogwild.data.synthetic import rcv1
 ROWS = 781_265  # of RCV1
 DECIMALS = 7  # of a value, as text of this kind has
 COPIES = 7  # of the file, in data larger than memory
-LIMIT = 5  # the data is so many times larger than the limit of memory
+LIMIT = 5  # size of the data, over the limit of memory
 EPOCHS = 3
 REPEATS = 3
 BLOCK = 1 << 22  # bytes read at a time from the disk

@@ -18,7 +18,7 @@ PACKAGES = {"polars": "polars", "pyarrow": "pyarrow"}
 
 
 def by_polars(request: Request) -> Callable[[], Any]:
-    """The columns as numpy arrays, by polars; the types are told."""
+    """The columns as numpy arrays, by polars, which is given their types."""
     polars = importlib.import_module("polars")
     kinds = {"user": polars.UInt32, "item": polars.UInt32, "rating": polars.Float32}
 
@@ -30,7 +30,7 @@ def by_polars(request: Request) -> Callable[[], Any]:
 
 
 def by_pyarrow(request: Request) -> Callable[[], Any]:
-    """The columns as numpy arrays, by pyarrow; the types are told."""
+    """The columns as numpy arrays, by pyarrow, which is given their types."""
     pyarrow, csv = map(importlib.import_module, ("pyarrow", "pyarrow.csv"))
     kinds = {"user": pyarrow.uint32(), "item": pyarrow.uint32(), "rating": pyarrow.float32()}
     options = csv.ConvertOptions(column_types=kinds, include_columns=list(kinds))

@@ -158,9 +158,9 @@ def _features(files: Any, rows: Rows, used: int, settings: dict[str, Any]) -> li
     shown = [("", note) for note in rows.notes]
     plain = {"bits": MOST_BITS, "idf": False, "keep_names": False}
     wide = load(files, **settings | plain)
-    apart = len(np.unique(wide.indices))
+    seen = len(np.unique(wide.indices))
     every = 1 << MOST_BITS
-    features = round(-every * math.log1p(-apart / every))  # all, except those that still collide
+    features = round(-every * math.log1p(-seen / every))  # all, except those that still collide
     columns = 1 << rows.features.settings.bits
     expected = columns * -math.expm1(-features / columns)
     alone = features * math.exp(-features / columns)

@@ -78,7 +78,7 @@ def add_options(parser: Parser) -> None:
         "--save-every",
         type=number_or_text(int),
         metavar="N",
-        help="with a stream: save the model each time that so many rows were learned from",
+        help="with a stream: save the model each time that another N rows were learned from",
     )
     add("--model", metavar="OUT", help="where to save the model")
     add("--trace", metavar="FILE", help="where to save the record, as JSON lines")

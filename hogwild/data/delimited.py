@@ -69,7 +69,7 @@ def _counts(values: bool, text: bytes) -> tuple[int, int, int]:
 
 
 def _scratch(size: int) -> Scratch:
-    """Room for all ratings that can be in so many bytes, and for places of ids in some lines."""
+    """Room for the ratings in `size` bytes of text, and for the places of ids in some lines."""
     users, items, values = (np.empty(size // FEWEST + 2, kind) for kind in KINDS)
     return users, items, values, tuple(np.empty(LINES, np.uint64) for _ in range(4))
 

@@ -151,10 +151,6 @@ class SmoothedProof(NewtonProof):
         self._best: tuple[Doubles, float, Doubles] | None = None  # with the scores
         self._least = self._blur = math.inf  # the gap, and what smoothing costs
 
-    def kernels(self, alone: bool) -> list[Kernel]:
-        makes = [passes.add_products] if self._is_factored else []
-        return [*self._passes.kernels(), passes.inner, passes.advance, passes.turn, *makes]
-
     def iterate(self, shared: Arrays, passed: Passed) -> float:
         loss = super().iterate(shared, passed)
         if self.reason is None and self._is_sharp_enough:
@@ -215,8 +211,12 @@ class SmoothedProof(NewtonProof):
     @property
     def _is_sharp_enough(self) -> bool:
         """Whether there is more to gain by a smaller width than by steps at this one."""
-        near = self._blur <= ENOUGH * self._wanted_size
-        return self._gained <= (NEXT_TO_NOTHING if near else 1.0) * self._blur
+        return self._gained <= (NEXT_TO_NOTHING if self._is_sharp else 1.0) * self._blur
+
+    @property
+    def _is_sharp(self) -> bool:
+        """Whether smoothing costs so little that steps at this width may prove what is wanted."""
+        return self._blur <= ENOUGH * self._wanted_size
 
     @property
     def _wanted_size(self) -> float:
@@ -226,10 +226,9 @@ class SmoothedProof(NewtonProof):
     def _is_enough(self, now: Progress, gains: list[float]) -> bool:
         if now.products >= MOST_PRODUCTS:
             return True
-        near = self._blur <= ENOUGH * self._wanted_size
         left = 0.5 * now.square / self._l2
         return now.size <= EXACT or (
-            now.size <= LEFT and not (near and left > 0.5 * self._wanted_size)
+            now.size <= LEFT and not (self._is_sharp and left > 0.5 * self._wanted_size)
         )
 
     def _store(self, shared: Arrays) -> None:
