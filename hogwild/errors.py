@@ -26,7 +26,18 @@ class DivergenceError(HogwildError):
 
 
 class WorkerError(HogwildError):
-    """A worker process ended during its work; `result` has the last finished epoch."""
+    """A worker process failed, ended or could not start; `result` has the last finished epoch.
+
+    Attributes:
+        from_outside: whether something else ended or stopped the worker, so that another worker
+            may succeed. False if its own work failed, as it would again.
+        signal: the number of the signal that ended or stopped the worker; None without a signal.
+    """
+
+    def __init__(self, text: str, from_outside: bool = False, signal: int | None = None) -> None:
+        super().__init__(text)
+        self.from_outside = from_outside
+        self.signal = signal
 
 
 class HogwildWarning(UserWarning):
