@@ -244,6 +244,11 @@ class Config:
         most=1 << 24,
     )
     backend: str = option("process", "what the workers are", choices=always(*BACKENDS))
+    worker_patience: float = option(
+        10.0,
+        "seconds that a stopped worker process (SIGSTOP) gets to go on before it is replaced",
+        above=0,
+    )
     solver: str = option(
         AUTO,
         "sgd: stochastic gradient descent. Others need no learning rate, and prove how near the "

@@ -321,7 +321,8 @@ class Run(Lasting):
         if self.workers > 1 and forks and not threads:
             kernels = {*self.problem.kernels(), *self._kind.kernels(self.problem)}
             make = partial(Workers, self.problem, strategy)
-            hired = pool.hire(make, wanted, kernels, self.workers, self._kind.unzeroed)
+            patience = self.config.worker_patience
+            hired = pool.hire(make, wanted, kernels, self.workers, self._kind.unzeroed, patience)
             self._team, self._control, self._shared = hired, hired.control, hired.shared
             self._hold_team()
             return

@@ -23,6 +23,7 @@ GROUP = {
     **dict.fromkeys(("task", "loss", "epsilon", "quantile", "l2", "l1", "intercept"), "model"),
     **dict.fromkeys(("rank", "biases", "bias_l2", "weighted", "nonnegative"), "model"),
     **dict.fromkeys(("workers", "strategy", "merge", "deterministic", "backend"), "parallel"),
+    "worker_patience": "parallel",
 }
 
 

@@ -52,7 +52,7 @@ LISTED, IN_ORDER = 2.5, 0.7  # non-zeros that take as long as exchanging a colum
 AT_LEAST = 100.0  # non-zeros that take as long as any exchange
 FEWEST_TIMES = 16  # exchanges of all columns in an epoch, at least, however long they take
 WARM_UP = 0.05  # share of an epoch, after which `AFFORDED` holds
-LOOK = 10_000_000  # non-zeros between two looks at the parent
+LOOK = 10_000_000  # non-zeros between two looks whether to go on
 
 FEWEST_SNAPSHOTS = 8  # that a worker takes in an epoch; two of them are late
 EVEN = 4  # number of snapshots that each worker's sums are rescaled to; one of them is late

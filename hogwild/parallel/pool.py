@@ -38,12 +38,14 @@ def hire(
     wanted: Wanted,
     kernels: set[Kernel],
     workers: int,
-    unzeroed: tuple[str, ...] = (),
+    unzeroed: tuple[str, ...],
+    patience: float,
 ) -> "Hired":
     """Workers that have begun on a job: the kept ones if they suit, else new ones.
 
     `make` makes their work of shared arrays and a control; it is sent to them, but for its large
-    arrays. Some of the wanted arrays need not be zeroed.
+    arrays. Some of the wanted arrays need not be zeroed. A worker that is stopped for `patience`
+    seconds counts as dead.
     """
     global _kept
     kept = _LOCK.acquire(blocking=False)  # else some other thread has the kept ones
@@ -53,13 +55,13 @@ def hire(
             if found.suits(kernels, workers, data):
                 # Someone may have ended them meanwhile
                 with contextlib.suppress(WorkerError):
-                    found.begin(wanted, packed, data, unzeroed)
+                    found.begin(wanted, packed, data, unzeroed, patience)
                     _kept = found
                     return found
             else:
                 found.end()
         found = Hired(kernels, workers, data, kept)
-        found.begin(wanted, packed, data, unzeroed)
+        found.begin(wanted, packed, data, unzeroed, patience)
     except BaseException:
         if kept:
             _LOCK.release()
@@ -127,8 +129,16 @@ class Hired:
             and self._processes.all_live()
         )
 
-    def begin(self, wanted: Wanted, packed: bytes, data: Data, unzeroed: tuple[str, ...]) -> None:
+    def begin(
+        self,
+        wanted: Wanted,
+        packed: bytes,
+        data: Data,
+        unzeroed: tuple[str, ...],
+        patience: float,
+    ) -> None:
         """Gives a job to the workers. If that fails, the workers are ended."""
+        self._processes.patience = patience
         missing = self._missing(data)
         copies = {_place(found): (len(array), array.dtype) for found, array in missing.items()}
         wanted = wanted | copies

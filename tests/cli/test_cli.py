@@ -118,6 +118,7 @@ def test_every_option_of_python_is_one_of_the_command_line(folder: Path) -> None
     words = "--task logistic --loss squared_hinge --l2 1e-3 --no-intercept --epochs 4 --tol 1e-9"
     words += " --patience 3"
     words += " --target 1e-9 --time-limit 60 --workers 2 --strategy minibatch --backend thread"
+    words += " --worker-patience 3"
     words += " --deterministic --batch 64 --solver sgd"
     words += " --schedule backoff --eta0 0.05 --beta 0.8 --no-average --objective-every 2 --seed 7"
     done = call("train", "train.svm", "--json", *words.split(), cwd=folder)
@@ -139,6 +140,7 @@ def test_every_option_of_python_is_one_of_the_command_line(folder: Path) -> None
         "deterministic": True,
         "batch": 64,
         "backend": "thread",
+        "worker_patience": 3.0,
         "solver": "sgd",
         "schedule": "backoff",
         "eta0": 0.05,

@@ -1,5 +1,6 @@
 """Shared arrays: aligned, zeroed, seen by forked processes, and leaving nothing behind."""
 
+import gc
 import os
 import resource
 from pathlib import Path
@@ -41,6 +42,7 @@ def test_no_descriptor_and_no_name_are_left() -> None:
             path.name for path in Path("/dev/shm").iterdir()
         }
 
+    gc.collect()  # what earlier tests left
     before = state()
     kept = [memory.shared_arrays({"a": (1000, np.float32)}) for _ in range(5)]
     # the mapping itself duplicates its descriptor, and gives it back with the array

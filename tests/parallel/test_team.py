@@ -2,6 +2,7 @@
 
 import errno
 import os
+import pickle
 import re
 import signal
 import threading
@@ -146,7 +147,7 @@ def test_a_stuck_worker_is_killed_at_close() -> None:
 
     control = control_for(1)
     team = Processes(work, control)
-    team._pipes[0].send(("hang", ()))
+    team._children[0].begin(pickle.dumps(("hang", ())))
     team.close()
     assert not psutil.Process().children()
 
