@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, pairwise
@@ -10,10 +11,19 @@ from typing import Any
 import numpy as np
 
 from hogwild import status
-from hogwild.errors import DataError, DivergenceError, HogwildError, HogwildWarning, WorkerError
+from hogwild.checkpoint import Checkpoint, Checkpoints
+from hogwild.errors import (
+    DataError,
+    DivergenceError,
+    HogwildError,
+    HogwildWarning,
+    OptionError,
+    WorkerError,
+)
 from hogwild.interrupt import Interrupt, nothing
 from hogwild.kernels.checks import first_bad_value
 from hogwild.kernels.compile import ready
+from hogwild.lasting import Lasting, Saved, copied
 from hogwild.learn.problem import Now, Problem, Share
 from hogwild.learn.proof import nearness
 from hogwild.loops.choice import choose
@@ -39,6 +49,7 @@ SLOW, SLOW_NONZEROS, LEAST_PASS, FAR = 100, 3e9, 1e5, 10.0
 NEAR = 1e-3  # what is wanted where tol is 0
 SHORT = 0.1  # seconds of training; after this time, the load of other programs is measured
 HALVINGS = 24  # most halvings of the learning rate; each time, training goes back an epoch
+DEATHS = 6  # most deaths of workers in an epoch, after which training ends
 
 
 @dataclass(frozen=True)
@@ -159,8 +170,13 @@ class Quiet(Watcher):
         pass
 
 
-class Run:
+class Run(Lasting):
     """A run. Callbacks may read `header` and `trace`, and call `model`, `measured` and `stop`."""
+
+    lasting = (
+        *("_done", "_first_step", "_eta0", "_first_eta0", "_best", "_epoch", "_known"),
+        *("_to_choose", "_alone", "_told_slow"),
+    )
 
     def __init__(
         self,
@@ -168,7 +184,10 @@ class Run:
         watcher: Watcher,
         start: State | None = None,
         interrupt: Interrupt | None = None,
+        checkpoints: Checkpoints | None = None,
+        resumed: Checkpoint | None = None,
     ) -> None:
+        """`checkpoints`: where to write some; `resumed`: the one to go on from."""
         self.config = problem.config
         self.problem = problem
         self._choice = choose(problem, self.config)
@@ -199,10 +218,18 @@ class Run:
         self._whole = False  # whether the shared weights are in a state that may be kept
         self._start = start
         self._done = self._first_step = start.steps if start else 0  # steps since training began
-        self._eta0 = 0.0
+        self._eta0 = self._first_eta0 = 0.0
         self._best = np.inf  # the least objective of an epoch so far
         self.interrupt = interrupt or Interrupt()
         self._epoch = start.epochs if start else 0  # begun since then
+        self._checkpoints, self._resumed = checkpoints, resumed
+        self._before = 0.0  # seconds of training before it was resumed
+        self._holding = ExitStack()  # of the team
+        self._saved: Saved = {}  # what the next epoch needs, where it may have to be repeated
+        self._pending: Row | None = None  # the row of an epoch whose result was not measured yet
+        self._ended: str | None = None  # why the training that is resumed had ended
+        self._deaths = 0  # of workers, in this epoch
+        self._replaced = 0  # workers that died
 
     def prepare(self) -> None:
         """Does all that comes before the workers start. Ctrl-C ends it at once."""
@@ -214,8 +241,10 @@ class Run:
         self._clock.start()
         started = self._start.eta0 if self._start else None
         known = self.config.eta0 or (None if self.problem.proves else started)
+        if self._resumed:
+            known = self._resumed.eta0
         with status.doing("preparing" if self.problem.proves else "searching for a learning rate"):
-            self._eta0 = known or self.problem.find_rate()
+            self._eta0 = self._first_eta0 = known or self.problem.find_rate()
         self._rate_seconds = self._clock.seconds
 
     def run(self) -> Result:
@@ -224,7 +253,6 @@ class Run:
         Call it within `interrupt`: then Ctrl-C loses no forked worker and nothing that was learned.
         """
         self._gather_team()
-        self.interrupt.stops.append(self._control.stop)
         self._clock.stop()
         try:
             self._usage = Usage(pool.pids, after=SHORT)
@@ -232,20 +260,24 @@ class Run:
             self._set_start()
             for text in self.problem.notes:
                 self._note(text)
+            if self._resumed:
+                self._resume(self._resumed)
+            self._save()
             self._say_start()
-            reason = self._epochs()
+            reason = self._ended or self._epochs()
+            self._write_checkpoint()
             self._check_learned(reason)
             return self._result(reason)
         except KeyboardInterrupt:
+            self._write_checkpoint()
             if self._done == self._first_step:
                 raise
             return self._result("interrupted")
         except WorkerError as death:
+            self._write_checkpoint()
             raise self._with_kept(death) from None
         finally:
-            # The workers may soon work for another training
-            self.interrupt.stops.remove(self._control.stop)
-            self._team.close()
+            self._holding.close()
 
     # For callbacks
 
@@ -292,6 +324,7 @@ class Run:
             patience = self.config.worker_patience
             hired = pool.hire(make, wanted, kernels, self.workers, self._kind.unzeroed, patience)
             self._team, self._control, self._shared = hired, hired.control, hired.shared
+            self._hold_team()
             return
         count = 1 if threads else self.workers
         arrays = private_arrays(wanted | Control.arrays(count))
@@ -299,13 +332,26 @@ class Run:
         self._control = Control(arrays, count)
         work = Workers(self.problem, strategy, self._shared, self._control)
         self._team = Threads(work, self._control)
+        self._hold_team()
+
+    def _hold_team(self) -> None:
+        """Lets `_holding` leave the workers, who may soon work for another training."""
+        self._holding.callback(self._team.close)
+        self.interrupt.stops.append(self._control.stop)
+        self._holding.callback(self.interrupt.stops.remove, self._control.stop)
 
     def _set_start(self) -> None:
         """Writes the first weights, some of them by the workers."""
-        self._clock.start()
         start = self._start.weights if self._start else None
-        self.problem.set_start(self._shared, start, self._do_stage)
-        self._clock.stop()
+        while True:
+            self._clock.start()
+            try:
+                self.problem.set_start(self._shared, start, self._do_stage)
+            except WorkerError as death:
+                self._get_others(death, "the preparation")
+                continue
+            self._clock.stop()
+            return
 
     def _do_stage(self, stage: str) -> None:
         self._do("stage", nothing, stage)
@@ -322,7 +368,7 @@ class Run:
             "backend": "process" if isinstance(self._team, pool.Hired) else "thread",
             "strategy": self._choice.strategy,
             "why": self._choice.why,
-            "eta0": self._eta0,
+            "eta0": self._first_eta0,
             "eta0_found": self.config.eta0 is None and self._start is None,
             "eta0_seconds": self._rate_seconds,
             "prepare_seconds": self._clock.seconds - self._rate_seconds,
@@ -353,7 +399,7 @@ class Run:
                 f"the workers' changes overshot together in epoch {self._epoch}. Training "
                 f"continues from the epoch before, with steps {1 / eta0:g} times as careful"
             )
-        elif self._eta0 == self.header["chosen"]["eta0"]:
+        elif self._eta0 == self._first_eta0:
             text = (
                 f"the learning rate is too large: the objective rose in epoch {self._epoch}. "
                 f"Training continues from the epoch before, with half of eta0 = {self._eta0:g}, "
@@ -363,37 +409,59 @@ class Run:
             self._note(f"{text}. {hint}" if hint else text)
         self._eta0 = eta0
         self._epoch -= 1
-        if not self._kept:
+        if self._kept:
+            self._done = self._kept_row["steps"]
+            self.problem.restore(self._shared, self._kept, self._kept_last)
+        else:
             self._done = self._first_step
             self._set_start()
-            return
-        self._done = self._kept_row["steps"]
-        self.problem.restore(self._shared, self._kept, self._kept_last)
+        self._save()
 
     def _epochs_at(self, eta0: float) -> str:
         while True:
-            self._epoch += 1
-            self._usage.look()
-            before = self._done, self._clock.seconds
-            self.watcher.begin(self._epoch)
-            rate = eta0 * self.problem.factor(self._epoch)
-            limit = f" of at most {self.config.epochs}" if self.config.epochs else ""
-            with status.doing(
-                f"epoch {self._epoch}{limit}", forks=True, brief=True
-            ) as self._now_doing:
-                online = self._learn(rate)
-                row = self._row(rate, online, before)
-                reason = self._track(row, self._limits())
-            self.trace.append(row)
-            self.watcher.epoch(row)
-            if self._asked and not reason:
-                reason = self._asked
-                if row["objective"] is None:
-                    row.update(self._evaluate())
-            self._keep(row)
-            self.interrupt.check()
+            try:
+                reason = self._epoch_at(eta0)
+            except WorkerError as death:
+                self._get_others(death, f"epoch {self._epoch}")
+                self._set_start()
+                self._put_back(self._saved)
+                continue
             if reason:
                 return reason
+
+    def _epoch_at(self, eta0: float) -> str | None:
+        """Runs an epoch; the reason to stop after it, if there is one."""
+        self._epoch += self._pending is None
+        self._usage.look()
+        self.watcher.begin(self._epoch)
+        most = f" of at most {self.config.epochs}" if self.config.epochs else ""
+        with status.doing(f"epoch {self._epoch}{most}", forks=True, brief=True) as self._now_doing:
+            row, self._pending = self._pending or self._learned_row(eta0), None
+            limit = self._limits()
+            if limit and not self._control.stopped:
+                # Without this limit, it might not be measured how good the weights are now
+                self._save(pending=row)
+            reason = self._track(row, limit)
+        self.trace.append(row)
+        self._deaths = 0
+        self.watcher.epoch(row)
+        if self._asked and not reason:
+            reason = self._asked
+            if row["objective"] is None:
+                row.update(self._evaluate())
+        self._keep(row)
+        if not limit:
+            self._save(ended=reason)
+            if self._checkpoints and self._checkpoints.is_due() and not reason:
+                self._write_checkpoint()
+        self.interrupt.check()
+        return reason
+
+    def _learned_row(self, eta0: float) -> Row:
+        """Learns for an epoch; its row, in which what is measured is missing."""
+        before = self._done, self._clock.seconds
+        rate = eta0 * self.problem.factor(self._epoch)
+        return self._row(rate, self._learn(rate), before)
 
     def _learn(self, eta0: float) -> float:
         """Runs an epoch, which a time limit may end early. Returns the online loss, summed."""
@@ -451,8 +519,7 @@ class Run:
         self._done = done
         if snapshots is not None:
             self._to_choose = np.sum(found, axis=0), share.epoch == 1
-            last = len(self.trace) + 1 == self.config.epochs
-            needed = share.epoch == 1 or last or stopped or problem.averages_run
+            needed = share.epoch == 1 or stopped or problem.averages_run
             if needed or self._is_due(share.epoch):
                 self._choose()
 
@@ -514,13 +581,18 @@ class Run:
         self._now_doing.at(share, self._left(done))
         self.watcher.tick(self._epoch, share, self._clock.seconds)
         limit = self.config.time_limit
-        if self._asked or (limit is not None and self._clock.seconds > limit):
+        if self._asked or (limit is not None and self._seconds > limit):
             self._control.stop()
+
+    @property
+    def _seconds(self) -> float:
+        """Of this training, without those before it was resumed."""
+        return self._clock.seconds - self._before
 
     def _left(self, done: float) -> str:
         """The time that is left, estimated from the epochs done so far."""
         spent, epochs, limit = self._clock.seconds, self.config.epochs, self.config.time_limit
-        left = [limit - spent] if limit is not None else []
+        left = [limit - self._seconds] if limit is not None else []
         left += [spent / done * (epochs - done)] if epochs is not None and done > 0 else []
         return f"at most {status.seconds_left(max(0.0, min(left)))}" if left else ""
 
@@ -550,9 +622,10 @@ class Run:
         if self._asked:
             return self._asked
         limit = self.config.time_limit
-        if self._control.stopped or (limit is not None and self._clock.seconds >= limit):
+        if self._control.stopped or (limit is not None and self._seconds >= limit):
             return "time"
-        return "epochs" if len(self.trace) + 1 == self.config.epochs else None
+        most = self.config.epochs
+        return "epochs" if most is not None and len(self.trace) + 1 >= most else None
 
     def _track(self, row: Row, limit: str | None) -> str | None:
         """Fills in the objective if it is due. Returns a reason to stop, or None.
@@ -621,7 +694,7 @@ class Run:
             raise self._diverged("the weights overflowed")
 
     def _diverged(self, what: str) -> DivergenceError:
-        first = self.header["chosen"]["eta0"]
+        first = self._first_eta0
         rates = f"the learning rate eta0 = {first:g} is too large for this data"
         if self._eta0 != first:
             rates += f", and so are smaller ones down to {self._eta0:g}"
@@ -636,7 +709,7 @@ class Run:
             return
         if not self.problem.learned_nothing(self.trace[-1]["objective"]):
             return
-        first, text = self.header["chosen"]["eta0"], f"by epoch {self._epoch} nothing was learned"
+        first, text = self._first_eta0, f"by epoch {self._epoch} nothing was learned"
         if self._eta0 == first:
             self._note(f"{text}. {self.problem.advice}")
             return
@@ -721,6 +794,97 @@ class Run:
         self._kept_row = row | {"steps": self._done}
         _copy(self.problem.learned(self._shared), self._kept)
         _copy(self.problem.goes_on_from(self._shared), self._kept_last)
+
+    def _get_others(self, death: WorkerError, what: str) -> None:
+        """Replaces the workers after the death of one, unless too many have died."""
+        self._clock.stop()
+        self._deaths += 1
+        if not death.from_outside or self._deaths > DEATHS:
+            raise death
+        if not self._replaced:
+            self._note(f"{death}. New workers take over, and {what} begins again")
+        self._replaced += 1
+        self._whole = False
+        self._holding.close()
+        self._gather_team()
+
+    def _save(self, pending: Row | None = None, ended: str | None = None) -> None:
+        """Notes what the next epoch needs, where it may be needed.
+
+        Args:
+            pending: the row of the last epoch, if its result was not measured yet.
+            ended: why training ends here.
+        """
+        if not self._checkpoints and not isinstance(self._team, pool.Hired):
+            return
+        names = {*self.problem.lasting_arrays(self._shared, self._to_choose is not None)}
+        names |= self._shared.keys() & {*self._kind.lasting}
+        arrays = self._saved.get("arrays", {})
+        if arrays.keys() != names:
+            arrays = {}
+        _copy({name: self._shared[name] for name in sorted(names)}, arrays)
+        kept = self._kept, self._kept_last, self._kept_row
+        self._saved = {
+            "arrays": arrays,
+            "problem": self.problem.saved(),
+            "run": self.saved(),
+            "epochs": len(self.trace),
+            "seconds": self._clock.seconds,
+            "kept": copied(kept) if pending else kept if self.problem.judge else None,
+            "pending": copied(pending),
+            "ended": ended,
+        }
+
+    def _put_back(self, saved: Saved) -> None:
+        """Goes back to what was noted."""
+        for name, array in saved["arrays"].items():
+            self._shared[name][:] = array
+        self.problem.put_back(saved["problem"])
+        self.put_back(saved["run"])
+        self._whole = True
+
+    def _write_checkpoint(self) -> None:
+        """Writes what was noted after the last whole epoch, if a checkpoint is wanted."""
+        saved = self._saved
+        if self._checkpoints is None or not (saved.get("epochs") or saved.get("pending")):
+            return
+        more = {"trace": self.trace[: saved["epochs"]], "notes": self._notes}
+        try:
+            with status.doing(f"saving {self._checkpoints.path}"):
+                self._checkpoints.write(saved | more)
+        except HogwildError as problem:
+            self._note(f"no checkpoint: {problem}. Training goes on without")
+
+    def _resume(self, checkpoint: Checkpoint) -> None:
+        """Goes on from a checkpoint."""
+        saved = checkpoint.state
+        self._check_sizes(saved["arrays"])
+        self._put_back(saved)
+        self.trace, self._before = saved["trace"], saved["seconds"]
+        self._clock.go_on_from(self._before)
+        self._notes = list(dict.fromkeys([*saved["notes"], *self._notes]))
+        self._pending, self._ended = saved["pending"], saved["ended"]
+        if saved["kept"] is not None:
+            self._kept, self._kept_last, self._kept_row = saved["kept"]
+        elif self.trace:
+            self._keep(self.trace[-1])
+        most = self.config.epochs
+        if most is not None and len(self.trace) >= most:
+            self._ended = self._ended or "epochs"
+        self.watcher.tell(f"goes on after epoch {self._epoch}, from {checkpoint.path}")
+
+    def _check_sizes(self, arrays: Arrays) -> None:
+        """Refuses arrays that do not suit: those of workers have a part for each of them."""
+        for name, array in arrays.items():
+            mine = self._shared.get(name)
+            if mine is not None and mine.shape == array.shape and mine.dtype == array.dtype:
+                continue
+            if name in self._kind.lasting:
+                raise OptionError(
+                    f"workers: with the strategy {self._choice.strategy} each has weights of its "
+                    "own, so resume with as many as before"
+                )
+            raise DataError(f"resume: the checkpoint has other {name} than this training needs")
 
     def _with_kept(self, death: WorkerError) -> WorkerError:
         if not self.trace:

@@ -12,6 +12,7 @@ import json
 import re
 import struct
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -37,8 +38,17 @@ class ModelFileError(HogwildError):
     """A file that is not a model, is damaged, or is newer than this program."""
 
 
-def write(path: PathLike, about: dict[str, Any], arrays: Arrays, version: int = 1) -> None:
-    """Writes a model file, whole or not at all, for programs that read this version or later."""
+def write(
+    path: PathLike,
+    about: dict[str, Any],
+    arrays: Arrays,
+    version: int = 1,
+    check: Callable[[Path], None] | None = None,
+) -> None:
+    """Writes a model file, whole or not at all, for programs that read this version or later.
+
+    `check` may refuse the new file before it replaces the old one.
+    """
     listed = [
         {"name": name, "dtype": array.dtype.str, "length": len(array)}
         for name, array in arrays.items()
@@ -47,7 +57,7 @@ def write(path: PathLike, about: dict[str, Any], arrays: Arrays, version: int = 
     head = HEAD.pack(MAGIC, version, len(text)) + text
     checksum = zlib.crc32(head)
     place = len(head)
-    with writing(path) as file:
+    with writing(path, check) as file:
         file.write(head)
         for array in arrays.values():
             gap = bytes(-place % ALIGNMENT)
@@ -57,6 +67,17 @@ def write(path: PathLike, about: dict[str, Any], arrays: Arrays, version: int = 
             file.write(data)
             place += len(gap) + len(data)
         file.write(struct.pack("<I", checksum))
+
+
+def verify(path: Path) -> None:
+    """Reads a file that was just written, and raises an error if it is not as it was written."""
+    checksum, last = 0, b""
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            checksum = zlib.crc32((last + block)[:-4], checksum)
+            last = (last + block)[-4:]
+    if struct.pack("<I", checksum) != last:
+        raise ModelFileError(f"{path} was not written as it should be: check the disk")
 
 
 def is_model(path: PathLike) -> bool:

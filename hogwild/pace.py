@@ -5,6 +5,8 @@ All decisions measure work in passes over the rows, never in seconds.
 
 from dataclasses import dataclass
 
+from hogwild.lasting import Lasting
+
 FIRST = 3  # first passes; a proof may be due after each of them
 MORE = 1.15  # factor of the work at the last proof, after which the next one may be due
 AT_MOST = 0.1  # share of the work that proofs may take, without the last one
@@ -18,7 +20,7 @@ PROGRESS = 0.9  # a gap below this share of the last one is progress
 
 
 @dataclass
-class Pace:
+class Pace(Lasting):
     """Counts the work, and says when to look.
 
     Attributes:
@@ -32,6 +34,8 @@ class Pace:
     smooth: bool
     progress: float = PROGRESS
     work: float = 0.0
+
+    lasting = ("work", "_looked_at", "_spent", "_ratio", "_excess", "_least", "_seen")
 
     def __post_init__(self) -> None:
         self._looked_at = 0.0

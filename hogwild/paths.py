@@ -5,7 +5,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -47,11 +47,12 @@ def check_space(path: PathLike, size: int) -> None:
 
 
 @contextmanager
-def writing(path: PathLike) -> Iterator[BinaryIO]:
+def writing(path: PathLike, check: Callable[[Path], None] | None = None) -> Iterator[BinaryIO]:
     """A binary file that replaces `path` once it is written, and vanishes on any failure.
 
     The file is written beside `path` under another name, so nobody ever sees half a file. The old
-    file stays until the end. A link is followed, and the permissions are kept.
+    file stays until the end, and if `check` raises an error for the new one. A link is followed,
+    and the permissions are kept.
     """
     if problem := _unwritable(Path(path)):
         raise HogwildError(problem)
@@ -65,6 +66,8 @@ def writing(path: PathLike) -> Iterator[BinaryIO]:
             if mode is not None:
                 os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
+        if check is not None:
+            check(beside)
         beside.replace(target)
         _sync_folder(target.parent)
     except OSError as error:

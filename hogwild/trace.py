@@ -24,6 +24,10 @@ class Stopwatch:
         self._before = self.seconds
         self._started = None
 
+    def go_on_from(self, seconds: float) -> None:
+        """Adds the time of an earlier training, which this one continues."""
+        self._before += seconds
+
     @property
     def seconds(self) -> float:
         running = 0.0 if self._started is None else time.perf_counter() - self._started

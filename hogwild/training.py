@@ -14,8 +14,9 @@ import numpy as np
 from hogwild import status
 from hogwild import trace as records
 from hogwild.callbacks import together
+from hogwild.checkpoint import EVERY
 from hogwild.config import TASKS, Config
-from hogwild.coordinator import Result, Run, State, Watcher
+from hogwild.coordinator import Result, Run, Watcher
 from hogwild.data.cache import NO_CACHE, cached
 from hogwild.data.files import by_name, features_of, load, load_weights
 from hogwild.data.opening import suffix_of
@@ -28,11 +29,13 @@ from hogwild.display import Lines
 from hogwild.errors import DataError, HogwildError, OptionError, WorkerError
 from hogwild.features.encoder import Features
 from hogwild.features.settings import NAMES
+from hogwild.learn.factors import FactorProblem
+from hogwild.learn.linear import LinearProblem
 from hogwild.learn.problem import Problem
-from hogwild.learn.registry import PROBLEMS
 from hogwild.live import live
-from hogwild.models.factors import FactorModel
+from hogwild.models.linear import LinearModel
 from hogwild.paths import PathLike, check_files, check_space
+from hogwild.starts import GoingOn, Start
 from hogwild.trace import Row
 
 R = TypeVar("R", bound=Result)
@@ -50,7 +53,10 @@ def train(
     watcher: Watcher | None = None,
     callbacks: Iterable[Watcher] = (),
     verbose: int = 0,
-    start: State | FactorModel | None = None,
+    start: Start | None = None,
+    checkpoint: PathLike | None = None,
+    every: int | str = EVERY,
+    resume: PathLike | None = None,
     labels: Labels | None = None,
     sample_weight: Any = None,
     index_base: str | int = "auto",
@@ -75,8 +81,15 @@ def train(
         callbacks: more watchers; a `hogwild.Callback` can also look at the model, and stop the run.
             `hogwild.callbacks` has some: best model, CSV, JSON lines, MLflow, TensorBoard, Optuna.
         verbose: 1 prints what the command line prints, 2 also why things were chosen.
-        start: the `state` of an earlier result to continue, or a factor model, to which new users
-            and items are added.
+        start: what to go on from: the `state` of an earlier result, or a model or its file, of
+            which the weights are taken. New columns begin with zero weights; to a factor model, new
+            users and items are added.
+        checkpoint: a file to save all that this training needs to go on, to the bit, in case it is
+            broken off; also after Ctrl-C and at the end.
+        every: when to do so: after this number of epochs, or after a time, such as "30s" or "5m".
+        resume: a checkpoint to go on from, with the same data and options; but the number of
+            epochs, the time limit and the number of workers may differ. "auto" goes on from
+            `checkpoint` if there is such a file, and else begins.
         labels: the negative and the positive label, if the data has only one of them.
         sample_weight: a weight for each row of the data: an array, or a file with a number a line.
         index_base: the number of the first column, where `data` is a file of text; see `load`.
@@ -102,22 +115,21 @@ def train(
         WorkerError: a worker died; the error's `result` has the model of the last finished epoch.
     """
     settings, options = with_task(options, data, features)
-    if start is not None and not isinstance(start, State | FactorModel):
-        raise OptionError(
-            "start: it needs the state of a result (result.state) or a model of factors, not "
-            f"{type(start).__name__}"
-        )
-    if isinstance(start, State):
-        start.check()
     config = Config.of(options)
+    going = GoingOn.of(config.family, start, checkpoint, every, resume)
     if not cache:
         _check_format(config, data)
-    check_files({"model": model, "trace": trace}, *named(data, test, validate, sample_weight))
+    outputs = {"model": model, "trace": trace, "checkpoint": checkpoint}
+    check_files(outputs, *named(data, test, validate, sample_weight))
+    reading = {"index_base": index_base, "columns": columns, "duplicates": duplicates}
     asked = asked_for(
         options
         | settings
-        | {"index_base": index_base, "columns": columns, "duplicates": duplicates}
-        | ({"cache": True} if cache else {}),
+        | reading
+        | ({"cache": True} if cache else {})
+        | ({"every": every} if every != EVERY else {}),
+        checkpoint=checkpoint,
+        resume=resume,
         data=data,
         test=test,
         validate=validate,
@@ -125,44 +137,21 @@ def train(
     )
     with watched(watcher, verbose) as follower:
         followers = together(follower, callbacks)
-        more: dict[str, Any] = {}
-        trained: Any
-        tests: Any
         if config.family == "factors":
             given = {"labels": labels, "sample_weight": sample_weight is not None, "cache": cache}
             _refuse(given | settings | {"features": features}, config.task)
-            if validate is not None:
-                raise OptionError(
-                    "validate: not available for the task mf; give early_stopping, a share of the "
-                    "ratings to hold out"
-                )
-            trained = load_data(data, config.task, index_base, columns, duplicates)
-            tests = None if test is None else _not_empty(_loaded_ratings(test, columns, duplicates))
+            problem = _factor_problem(config, data, test, validate, columns, duplicates)
         else:
             _refuse({"columns": columns, "duplicates": duplicates != "keep"}, config.task)
-            if validate is not None:
-                check_judge(config)
-            elif (
-                config.proves
-                and config.early_stopping is None
-                and config.patience != Config.patience
-            ):
-                raise OptionError(
-                    f"patience: the solver {config.solver} stops by what it proves; leave it out, "
-                    "or give rows to judge by: validate or early_stopping"
-                )
+            _check_patience(config, validate)
             keep = partial(cached, tell=follower.tell) if cache else None
             sources = Sources(index_base, keep, features_for(data, features, settings, cache))
-            trained, tests, judges = row_sets(data, test, validate, sources, sample_weight)
-            state = start.weights if isinstance(start, State) else None
-            more = {"labels": labels, "validate": judges, "start": state}
-        with status.doing("preparing"):
-            problem: Problem = PROBLEMS[config.family](trained, tests, config, **more)
+            sources = sources.like(going.model)
+            rows, *others = row_sets(data, test, validate, sources, sample_weight)
+            problem = _linear_problem(config, rows, others, labels, going)
         if model is not None:
             check_space(model, problem.model_bytes)
-        if isinstance(start, FactorModel):
-            start = State(start, 0, 0, config.eta0 or problem.find_rate())
-        run = Run(problem, followers, start)
+        run = going.run(problem, config, followers)
         run.asked = asked
         with followers.following(run):
             run.prepare()
@@ -173,6 +162,41 @@ def train(
             raise KeyboardInterrupt("training was done, and all that was asked for is written")
         follower.end(result)
         return result
+
+
+def _factor_problem(
+    config: Config, data: Any, test: Any, validate: Any, columns: Any, duplicates: str
+) -> Problem:
+    if validate is not None:
+        raise OptionError(
+            "validate: not available for the task mf; give early_stopping, a share of the ratings "
+            "to hold out"
+        )
+    ratings = _loaded_ratings(data, columns, duplicates)
+    tests = None if test is None else _not_empty(_loaded_ratings(test, columns, duplicates))
+    with status.doing("preparing"):
+        return FactorProblem(ratings, tests, config)
+
+
+def _linear_problem(
+    config: Config, rows: Rows, others: list[Rows | None], labels: Labels | None, going: GoingOn
+) -> Problem:
+    test, validate = others
+    if going.model is not None:
+        rows = rows.widened(going.model.columns)
+    with status.doing("preparing"):
+        return LinearProblem(rows, test, config, labels, validate, going.weights)
+
+
+def _check_patience(config: Config, validate: Any) -> None:
+    """Refuses rows to judge by, or a patience, that the training cannot use."""
+    if validate is not None:
+        check_judge(config)
+    elif config.proves and config.early_stopping is None and config.patience != Config.patience:
+        raise OptionError(
+            f"patience: the solver {config.solver} stops by what it proves; leave it out, or give "
+            "rows to judge by: validate or early_stopping"
+        )
 
 
 def _check_format(config: Config, data: Any) -> None:
@@ -294,6 +318,17 @@ class Sources(NamedTuple):
     index_base: str | int = "auto"
     keep: Keep | None = None
     features: Features | None = None
+
+    def like(self, model: LinearModel | None) -> "Sources":
+        """The same, but files are read as the training data of the model was, if there is one."""
+        if model is None:
+            return self
+        if model.features is not None:
+            if self.features is not None:
+                raise OptionError("features: the model to go on from has them; leave them out")
+            return self._replace(features=model.features.knowing(model.labels))
+        base = model.index_base
+        return self if base is None or self.index_base != "auto" else self._replace(index_base=base)
 
 
 def row_sets(

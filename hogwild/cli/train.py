@@ -3,6 +3,7 @@
 import argparse
 from functools import partial
 
+from hogwild.checkpoint import EVERY, Every, found
 from hogwild.cli.features import add_features, feature_options
 from hogwild.cli.options import (
     add_columns,
@@ -27,6 +28,7 @@ from hogwild.selection import check_options, is_search, search
 from hogwild.streaming import STANDARD_INPUT
 from hogwild.training import train, with_task
 
+GOING_ON = ("start", "checkpoint", "every", "resume")  # options of what to go on from
 EXAMPLES = (
     "part-*.svm.gz --task logistic --test test.svm --model m.hog",
     "ratings.csv --rank 64 --early-stopping 0.05 --model taste.hog",
@@ -82,9 +84,29 @@ def add_options(parser: Parser) -> None:
     )
     add("--model", metavar="OUT", help="where to save the model")
     add("--trace", metavar="FILE", help="where to save the record, as JSON lines")
+    add(
+        "--checkpoint",
+        metavar="FILE",
+        help="where to save all that is needed to go on, to the bit, if training is broken off",
+    )
+    add(
+        "--every",
+        metavar="WHEN",
+        help=f"epochs, or a time (30s, 5m), after which that is saved again [{EVERY}]",
+    )
+    add(
+        "--resume",
+        metavar="FILE|auto",
+        help="go on from this checkpoint; auto: from the --checkpoint, if there is one",
+    )
     add("--json", action="store_true", help="print the record, as JSON lines")
     add("--quiet", action="store_true", help="print nothing but problems")
     add("--why", action="store_true", help="print the reasons for what was chosen, too")
+    group(parser, "training").add_argument(
+        "--start",
+        metavar="MODEL",
+        help="go on from the weights of a model, such as with more data or for more epochs",
+    )
     group(parser, "training").add_argument(
         "--config",
         metavar="FILE",
@@ -102,8 +124,15 @@ def run(parsed: argparse.Namespace) -> int:
     if not parsed.data:
         parsed.parser.error("the following arguments are required: DATA")
     if files_in(parsed) == STANDARD_INPUT:
-        if settings := feature_options(parsed):
-            reasons = (f"{name}: not for a stream, which has svmlight text" for name in settings)
+        reasons = [
+            f"{name}: not for a stream, which has svmlight text" for name in feature_options(parsed)
+        ]
+        reasons += [
+            f"{name}: not for a stream, which is learned from in one pass; see --save-every"
+            for name in GOING_ON
+            if getattr(parsed, name)
+        ]
+        if reasons:
             raise OptionError("\n".join(reasons))
         return train_on_stream(parsed)
     if parsed.save_every is not None:
@@ -124,6 +153,7 @@ def run(parsed: argparse.Namespace) -> int:
     result: Result
     if is_search(options, parsed.folds):
         wrong = {"cache": "hogwild convert DATA train.rows, once", "labels": "leave them out"}
+        wrong |= dict.fromkeys(GOING_ON, "leave it out")
         problems = [f"{name}: not with a search; {cure}" for name, cure in wrong.items()]
         given = [text for name, text in zip(wrong, problems, strict=True) if getattr(parsed, name)]
         if given:
@@ -134,10 +164,11 @@ def run(parsed: argparse.Namespace) -> int:
     else:
         ratings = {"columns": parsed.columns, "duplicates": parsed.duplicates}
         more = {"cache": parsed.cache, "labels": labels_of(parsed, words=True)}
-        result = train(data, **more, **ratings, **common, **options, **settings)
+        going = {name: getattr(parsed, name) for name in GOING_ON if getattr(parsed, name)}
+        result = train(data, **more, **ratings, **going, **common, **options, **settings)
     if parsed.model and not (parsed.json or parsed.quiet):
         say(f"saved: {parsed.model}")
-    return exit_code(result.reason, parsed.model)
+    return exit_code(result.reason, parsed.model, parsed.checkpoint)
 
 
 def _typed(name: str, value: str) -> str:
@@ -150,19 +181,23 @@ def _check(parsed: argparse.Namespace) -> None:
     data, validate = files_in(parsed), parsed.validate is not None
     settings = feature_options(parsed)
     _, options = with_task(config_options(parsed) | settings, data)
-    outputs = {"model": parsed.model, "trace": parsed.trace}
+    outputs = {name: getattr(parsed, name) for name in ("model", "trace", "checkpoint")}
     inputs = named(data, parsed.test, parsed.validate, parsed.sample_weight)
     checks = (
         partial(check_options, options, parsed.folds, validate, parsed.metric),
         partial(check_files, outputs, *inputs),
         partial(features_of, None, settings),
+        partial(Every.of, parsed.every or EVERY),
+        partial(found, parsed.resume, parsed.checkpoint),
     )
     for check in checks:
         try:
             check()
         except OptionError as problem:
             problems.append(str(problem))
-    for name in ("test", "validate", "sample_weight"):
+    if parsed.every and not parsed.checkpoint:
+        problems.append("every: it needs --checkpoint, the file to write")
+    for name in ("test", "validate", "sample_weight", "start"):
         path = getattr(parsed, name)
         if path and not all(file.exists() for file in files_of(path)):
             problems.append(f"{name}: there is no file {path}")

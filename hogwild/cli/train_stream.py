@@ -56,12 +56,13 @@ def train_on_stream(parsed: argparse.Namespace) -> int:
     return exit_code(result.reason, parsed.model)
 
 
-def exit_code(reason: str, model: str | None) -> int:
+def exit_code(reason: str, model: str | None, checkpoint: str | None = None) -> int:
     """The exit code of a training; after Ctrl-C it says where the model so far is."""
     if reason != "interrupted":
         return 0
     kept = f"the model so far is in {model}" if model else "no --model was asked for"
-    complain(f"interrupted; {kept}")
+    then = "; go on with the same command and --resume auto" if checkpoint else ""
+    complain(f"interrupted; {kept}{then}")
     return 130
 
 

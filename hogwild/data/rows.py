@@ -233,6 +233,10 @@ class Rows:
         """The same rows, with these labels; the arrays are shared."""
         return self._with(y=None if y is None else label_array(y, len(self), self.name))
 
+    def widened(self, columns: int) -> "Rows":
+        """The same rows, with so many columns at least; the arrays are shared."""
+        return self if columns <= self.columns else self._with(columns=columns)
+
     def part(self, numbers: npt.NDArray[Any]) -> "Rows":
         """The rows with these numbers, in this order, to learn from or to evaluate on.
 

@@ -4,6 +4,7 @@ Which one is best depends on the noise of the steps and on the distance to the o
 the rows decides.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,12 @@ class Averages(Outcome):
         # The default, unless another is better beyond doubt on a few rows
         gains = sample.sure_gains(candidates, found, default)
         shared["chosen"][0] = np.argmax(gains)
+
+    def lasting_arrays(self, shared: Arrays, is_open: bool) -> Iterable[str]:
+        """Sums over snapshots begin anew, but for the one that was taken."""
+        if is_open:
+            return super().lasting_arrays(shared, is_open)
+        return {*self.kept, "chosen", self.name(shared)}
 
     def restore(self, shared: Arrays, learned: Arrays, last: Arrays) -> None:
         """Goes back to a mean, where one was taken: the last weights may be far worse."""

@@ -30,6 +30,7 @@ from hogwild.kernels import passes
 from hogwild.kernels.columns import Columns, Model
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import view
+from hogwild.lasting import Lasting, Saved, copied
 from hogwild.learn.columns import ByColumn, column_spans, over, row_spans
 from hogwild.learn.conjugate import Progress, conjugate_gradients
 from hogwild.learn.first_epochs import FirstEpochs
@@ -98,13 +99,16 @@ class CoordinateDescent(IteratedSolver):
 class CoordinateProof(Iterated):
     """Weights in double precision, many of them 0, and a lower bound of the optimum."""
 
+    lasting = (*Iterated.lasting, "_begun", "_looked", "_is_done")
+
     def __init__(
         self, config: Config, heads: Heads, data: Set, columns: int, first: FirstEpochs
     ) -> None:
         super().__init__(config)
         self._heads, self._data, self._columns = heads, data, columns
         self._first = first
-        self._threads, self._begun = 1, False
+        self._threads = 1
+        self._begun = self._looked = self._is_done = False
         self.copied = BYTES * (data.nonzeros + config.intercept * len(data))
         self._by_column = ByColumn(data.view, columns, config.intercept)
         self._descent: Descent | None = None
@@ -146,14 +150,7 @@ class CoordinateProof(Iterated):
         return loss
 
     def _started(self, stored: npt.NDArray[np.float32], passed: Passed) -> "Descent":
-        """The columns are made when they are first needed."""
-        if self._descent is None:
-            columns = self._by_column.get(self._threads)
-            config, given = self._config, (self._heads, self._data, columns)
-            penalties = config.l1, float(config.l2 or 0.0)
-            more = config.intercept, config.loss_value, self._threads
-            self._descent = Descent(*given, penalties, *more)
-        descent = self._descent
+        descent = self._made()
         descent.threads = self._threads
         if not self._begun:
             descent.start(np.zeros(len(stored)))
@@ -165,6 +162,24 @@ class CoordinateProof(Iterated):
                 self._begin_by_descent(descent, len(stored), passed)
             self._begun = True
         return descent
+
+    def _made(self) -> "Descent":
+        """The columns are made when they are first needed."""
+        if self._descent is None:
+            columns = self._by_column.get(self._threads)
+            config, given = self._config, (self._heads, self._data, columns)
+            penalties = config.l1, float(config.l2 or 0.0)
+            more = config.intercept, config.loss_value, self._threads
+            self._descent = Descent(*given, penalties, *more)
+        return self._descent
+
+    def saved(self) -> Saved:
+        return super().saved() | {"descent": copied(self._descent) if self._begun else None}
+
+    def put_back(self, saved: Saved) -> None:
+        super().put_back(saved)
+        if self._begun:
+            self._made().put_back(saved["descent"])
 
     def _begin_by_descent(self, descent: "Descent", size: int, passed: Passed) -> None:
         """Begins with the weights of an epoch of descent, if they are better than zeros."""
@@ -210,7 +225,7 @@ class CoordinateProof(Iterated):
         return "stuck" if self._is_done else None
 
 
-class Descent:
+class Descent(Lasting):
     """Weights on their way to the optimum.
 
     Attributes:
@@ -218,6 +233,11 @@ class Descent:
         losses: the mean loss.
         threads: that may be used.
     """
+
+    lasting = (
+        *("weights", "losses", "_scores", "_derivatives", "_distances", "_seed"),
+        *("_near", "_single", "_dense"),
+    )
 
     def __init__(
         self,
@@ -247,6 +267,8 @@ class Descent:
         # Penalties as those of the sum of the losses
         self._l1, self._l2 = (self._size * penalty for penalty in penalties)
         free = count - intercept
+        self.losses, self._distances, self._seed = 0.0, (math.inf, math.inf), 0
+        self._near, self._single, self._dense = NEAR, False, False
         slopes = np.zeros(self._size)
         self._model = view(Model, slopes, self._bends, self._l1, self._l2, free)
 
@@ -271,6 +293,10 @@ class Descent:
         self._dense = False  # whether the Hessian was made
         self._scores[:] = self._products(self.weights)
         self._make_model()
+
+    def put_back(self, saved: Saved) -> None:
+        super().put_back(saved)
+        self._modeled()
 
     # Where it is
 

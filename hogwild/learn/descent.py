@@ -17,12 +17,12 @@ chapters 3 and 7; the rates of subgradients are those of Shalev-Shwartz, Singer 
 
 import math
 from abc import abstractmethod
-from collections import deque
 
 import numpy as np
 
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.passes import inner
+from hogwild.lasting import Lasting
 from hogwild.learn.conjugate import Solution
 from hogwild.learn.losses import LOSSES
 from hogwild.learn.newton import RESIDUAL, Newton, NewtonProof
@@ -53,8 +53,10 @@ class Lbfgs(Newton):
         return LbfgsProof(self._config, self._heads, self._data, columns)
 
 
-class Gains:
+class Gains(Lasting):
     """The objectives of all steps."""
+
+    lasting = ("_objectives",)
 
     def __init__(self) -> None:
         self._objectives: list[float] = []
@@ -78,6 +80,7 @@ class DescentProof(NewtonProof):
     """Weights that move along directions found from gradients."""
 
     polishes = False
+    lasting: tuple[str, ...] = (*NewtonProof.lasting, "_gains")
 
     def kernels(self, alone: bool) -> list[Kernel]:
         return [*self._passes.kernels(), inner]
@@ -128,9 +131,11 @@ class SteepestProof(DescentProof):
 class LbfgsProof(DescentProof):
     """L-BFGS, with a memory of `PAIRS` pairs."""
 
+    lasting = (*DescentProof.lasting, "_pairs", "_last")
+
     def _reset(self) -> None:
         super()._reset()
-        self._pairs: deque[tuple[Doubles, Doubles, float]] = deque(maxlen=PAIRS)
+        self._pairs: list[tuple[Doubles, Doubles, float]] = []
         self._last: tuple[Doubles, Doubles] | None = None  # weights, and minus their gradient
 
     def _way(self, downhill: Doubles) -> Doubles:
@@ -154,7 +159,7 @@ class LbfgsProof(DescentProof):
             if not change.any():  # the pairs led to no progress
                 self._pairs.clear()
             if product > 0.0:
-                self._pairs.append((change, bend, product))
+                self._pairs = [*self._pairs, (change, bend, product)][-PAIRS:]
         self._last = self._weights.copy(), downhill
 
     def _first_length(self, way: Doubles, changes: Doubles, falls: float) -> float:
@@ -171,6 +176,11 @@ class SubgradientProof(NewtonProof):
 
     kept = "stored", "walked"
     polishes = False
+    lasting = (
+        *NewtonProof.lasting,
+        *("_begun", "_loss", "_first", "_steps", "_gains", "_pull", "_at", "_reached"),
+        *("_shares", "_mean", "_mean_pull"),
+    )
 
     def shared(self) -> Wanted:
         """The number of steps, and the first rate."""
@@ -185,6 +195,12 @@ class SubgradientProof(NewtonProof):
         self._steps, self._idle = 0, 0
         self._pull: Doubles = np.zeros(0)
         self._gains = Gains()
+        self._at = self._reached = np.zeros(0)
+        # Means of product and slope, and of the gradients, times the sum of their shares
+        self._shares, self._mean, self._mean_pull = 0.0, np.zeros(2), np.zeros(self._columns)
+
+    def _look_again(self) -> None:
+        """Nothing: all that follows from the scores lasts."""
 
     def iterate(self, shared: Arrays, passed: Passed) -> float:
         """Makes a step; the mean loss before it."""

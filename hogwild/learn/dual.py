@@ -104,6 +104,12 @@ class DualProof(Proof):
     """The best weights that were looked at, beside the best dual variables."""
 
     kept = ("stored", "row_state", "best")
+    lasting = (
+        *Proof.lasting,
+        *("_objectives", "_pace", "_growing", "_limit", "_active", "_multiplier", "_likely"),
+        *("_before", "_excess", "_sums", "_mean_from", "_mean_of", "_older_of", "_older_scores"),
+        "_rebuilt_at",
+    )
 
     def __init__(
         self, config: Config, kind: str, data: Set, columns: int, square: float, intercept: float
@@ -133,6 +139,7 @@ class DualProof(Proof):
         self._excess = math.inf
         self._sums: Doubles = np.zeros(3)
         self._mean_from, self._mean_of, self._older_of = 0.0, 0, 0
+        self._older_scores: npt.NDArray[np.float32] = np.zeros(0, np.float32)
         self._rebuilt_at = 0.0
 
     # What is shared

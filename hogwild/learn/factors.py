@@ -6,7 +6,7 @@ their number (`weighted`, as in ALS-WR: Zhou, Wilkinson, Schreiber, Pan 2008) or
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from hogwild.config import FACTOR_BETA, Config
 from hogwild.data.ids import UNKNOWN, Codes
 from hogwild.data.ratings import Ratings, counts_of
 from hogwild.errors import DataError
+from hogwild.fingerprints import digest_of
 from hogwild.kernels import blocks as sorting_kernels
 from hogwild.kernels import factors as kernels
 from hogwild.kernels.compile import Kernel, ready
@@ -45,7 +46,7 @@ class FactorProblem(BlockProblem):
     unit_name = "ratings"
     bands = BANDS
     most_workers = BANDS
-    ours_alone = ("_ratings", "_row_counts", "_row_weights", "_begun", "notes")
+    ours_alone = ("_ratings", "_row_counts", "_row_weights", "_begun", "_sorted_in", "notes")
 
     def __init__(self, ratings: Ratings, test: Ratings | None, config: Config) -> None:
         self.config = config
@@ -82,7 +83,7 @@ class FactorProblem(BlockProblem):
             data: Sorting(self._grid, *self._codes(some), values[data], seed_of(self.seed, 2), data)
             for data, some in sets.items()
         }
-        self._sorted = False
+        self._sorted_in: Arrays | None = None  # the shared arrays that have the sorted ratings
         self._hopeless = HOPELESS * (self._first_loss(values[TRAIN]) + self._first_penalty())
         self._hopeless += 0.5 * self._scale.loss  # where all values are equal
         self.shown = tuple(
@@ -193,12 +194,12 @@ class FactorProblem(BlockProblem):
 
     def set_start(self, shared: Arrays, start: Any, do: Callable[[str], None]) -> None:
         """Sorts the ratings into blocks, once; draws the first factors or takes given ones."""
-        for data, sorting in self._sortings.items() if not self._sorted else ():
+        for data, sorting in self._sortings.items() if self._sorted_in is not shared else ():
             do(f"count {data}")
             sorting.begin(shared)
             do(f"sort {data}")
             do(f"mix {data}")
-        self._sorted = True
+        self._sorted_in = shared
         for name in LEARNED:
             shared[name][:] = 0
         for side in self._sides:
@@ -297,6 +298,17 @@ class FactorProblem(BlockProblem):
 
     def learned(self, shared: Arrays) -> Arrays:
         return {name: shared[name] for name in LEARNED}
+
+    def lasting_arrays(self, shared: Arrays, is_open: bool) -> Iterable[str]:
+        return LEARNED
+
+    def fingerprints(self) -> dict[str, str]:
+        """Of the ratings, and of the ids of users and items."""
+        ratings = self._ratings
+        ids = ratings.user_ids.arrays(), ratings.item_ids.arrays()
+        values = [] if ratings.values is None else [ratings.values]
+        arrays = [ratings.users, ratings.items, *values, *ids[0].values(), *ids[1].values()]
+        return {"data": digest_of(arrays)}
 
     def sets(self) -> list[str]:
         return list(self._sortings)

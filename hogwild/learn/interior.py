@@ -62,6 +62,10 @@ class InteriorProof(NewtonProof):
     """The best weights so far, and a lower bound of the optimum from the dual variables."""
 
     most_worth = MOST_WORTH
+    lasting = (
+        *NewtonProof.lasting,
+        *("_begun", "_least", "_at", "_reached", "_lack", "_excess", "_t", "_left"),
+    )
 
     def kernels(self, alone: bool) -> list[Kernel]:
         makes = [kernels.add_products] if self._is_factored else []
@@ -71,6 +75,7 @@ class InteriorProof(NewtonProof):
     def _reset(self) -> None:
         super()._reset()
         self._begun, self._least = False, math.inf
+        self._at = self._reached = self._lack = self._excess = self._t = self._left = np.zeros(0)
 
     def iterate(self, shared: Arrays, passed: Passed) -> float:
         """Makes a step; the mean loss before it."""
@@ -85,15 +90,22 @@ class InteriorProof(NewtonProof):
     def _start(self, passed: Passed) -> None:
         """Starts with the weights that are there, and all variables far from their bounds."""
         self._begun = True
-        targets = self._passes.targets
-        self._shares = targets[:, 1] if targets.shape[1] > 1 else np.ones(self._rows)
-        self._signs = targets[:, 0] * (self._shares > 0.0)
+        self._take_targets()
         self._at = np.append(self._weights, self._bias)
         self._reached = self._passes.scores(self._weights) + self._bias
         passed()
         self._lack = np.maximum(0.0, 1.0 - self._signs * self._reached) + SLACK
         self._excess = np.full(self._rows, SLACK)
         self._t, self._left = np.full((2, self._rows), 0.5)
+
+    def _take_targets(self) -> None:
+        targets = self._passes.targets
+        self._shares = targets[:, 1] if targets.shape[1] > 1 else np.ones(self._rows)
+        self._signs = targets[:, 0] * (self._shares > 0.0)
+
+    def _look_again(self) -> None:
+        self._take_targets()
+        self._spread()
 
     def _look_at(self, shared: Arrays, passed: Passed) -> None:
         """Keeps the weights if they are the best so far, and finds what is proved; one pass."""
@@ -104,11 +116,8 @@ class InteriorProof(NewtonProof):
             self._objective, self._bias = objective, bias
             self._weights, self._scores = weights.copy(), self._reached - bias
             self._store(shared)
-        self._second = 1.0 / (self._excess / self._t + self._lack / self._left)
-        slopes, seconds = self._shares * self._signs * self._t, self._shares * self._second
-        self._pull, self._border, self._diagonal = self._passes.spread(slopes, seconds)
+        self._spread()
         passed()
-        self._balance_left = float(np.mean(slopes)) if self._intercept else 0.0
         bound = float(np.mean(self._shares * self._t))
         bound -= 0.5 * float(kernels.inner(self._pull, self._pull)) / l2
         less = self._farthest.less(self._balance_left, self._objective)
@@ -116,6 +125,13 @@ class InteriorProof(NewtonProof):
         gap = self._objective - self.bound
         self._idle = self._idle + 1 if gap > PROGRESS * self._least else 0
         self._least = min(self._least, gap)
+
+    def _spread(self) -> None:
+        """Finds what the step needs of the dual variables; one pass."""
+        self._second = 1.0 / (self._excess / self._t + self._lack / self._left)
+        slopes, seconds = self._shares * self._signs * self._t, self._shares * self._second
+        self._pull, self._border, self._diagonal = self._passes.spread(slopes, seconds)
+        self._balance_left = float(np.mean(slopes)) if self._intercept else 0.0
 
     def _loss_at(self, scores: Doubles, bias: float) -> float:
         lack = np.maximum(0.0, 1.0 - self._signs * (scores + bias))

@@ -5,7 +5,7 @@ The intercept is not penalized. It learns like a column that holds a typical val
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import cycle
@@ -114,6 +114,7 @@ class LinearProblem(RowProblem):
     work_name = "nonzeros"
     unit_name = "rows"
     ours_alone = ("_given", "sample", "_start", "notes")
+    lasting = ("_outcome",)
 
     def __init__(
         self,
@@ -509,6 +510,14 @@ class LinearProblem(RowProblem):
 
     def state(self, shared: Arrays) -> Arrays:
         return {name: array.copy() for name, array in self.goes_on_from(shared).items()}
+
+    def lasting_arrays(self, shared: Arrays, is_open: bool) -> Iterable[str]:
+        return self._outcome.lasting_arrays(shared, is_open)
+
+    def fingerprints(self) -> dict[str, str]:
+        """Of the rows to learn from, and of those to judge by."""
+        names = {"train": "data", HELD_OUT: "validate"}
+        return {names[data]: its.fingerprint() for data, its in self._sets.items() if data in names}
 
     def taken(self, shared: Arrays) -> str:
         return self._outcome.word(shared)

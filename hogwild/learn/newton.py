@@ -22,6 +22,7 @@ import numpy.typing as npt
 from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.passes import add_products, advance, inner, turn
+from hogwild.lasting import Saved
 from hogwild.learn.cholesky import MOST_COLUMNS, factored, products_worth
 from hogwild.learn.class_passes import ClassPasses, ClassSlope
 from hogwild.learn.conjugate import Progress, Solution, conjugate_gradients
@@ -85,6 +86,10 @@ class NewtonProof(Iterated):
     most_worth = WORTH
     kind_of_passes: type[Passes] = Passes
     polishes = True
+    lasting = (
+        *Iterated.lasting,
+        *("_weights", "_bias", "_scores", "_largest", "_gained", "_idle"),
+    )
 
     def __init__(self, config: Config, heads: Heads, data: Set, columns: int) -> None:
         super().__init__(config)
@@ -105,10 +110,20 @@ class NewtonProof(Iterated):
     def _reset(self) -> None:
         self._objective, self.bound = math.inf, -math.inf
         self._slope: Slope | ClassSlope | None = None
+        self._scores: Doubles = np.zeros(0)  # none before the first look
         self._largest = 0.0  # without a penalty: residual at which conjugate gradients began
         self._gained = math.inf  # by the last step, as conjugate gradients expected it
         self._idle = 0  # steps in a row without progress
         self._polishing = False
+
+    def put_back(self, saved: Saved) -> None:
+        super().put_back(saved)
+        if len(self._scores):
+            self._look_again()
+
+    def _look_again(self) -> Any:
+        """Finds anew what follows from the scores."""
+        self._slope = self._passes.slope(self._scores, self._bias)
 
     def use(self, threads: int) -> None:
         self._passes.threads = threads

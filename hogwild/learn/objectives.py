@@ -16,6 +16,7 @@ import numpy.typing as npt
 from hogwild.kernels import dual as kernels
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import Span, view
+from hogwild.lasting import Lasting
 from hogwild.learn.duals import DUALS
 from hogwild.learn.intercepts import Farthest
 from hogwild.learn.losses import LOSSES
@@ -41,8 +42,10 @@ class Point(NamedTuple):
     bias: float
 
 
-class Objectives:
+class Objectives(Lasting):
     """What is needed to prove how good weights are."""
+
+    lasting = ("_steps",)
 
     def __init__(
         self, loss: str, kind: str, data: Set, l2: float, intercept: bool, parameter: float

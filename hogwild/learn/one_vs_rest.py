@@ -21,6 +21,7 @@ from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.targets import WORD
 from hogwild.kernels.views import Clock, Fetching, RowView, Span, Stored, task_of, view
+from hogwild.lasting import Lasting
 from hogwild.learn.dual import COST, COST_OF_MEAN
 from hogwild.learn.duals import DUALS
 from hogwild.learn.heads import Heads, heads_of
@@ -72,7 +73,7 @@ class OneVsRest(IteratedSolver):
         return make(config, solver, data, columns, fetching)
 
 
-class Head:
+class Head(Lasting):
     """One class against the rest: the result of its solver, in its own arrays.
 
     Attributes:
@@ -80,6 +81,8 @@ class Head:
         arrays: what the outcome works on.
         reason: why it needs no more epochs, if that is so.
     """
+
+    lasting: tuple[str, ...] = ("arrays", "outcome", "reason")
 
     def __init__(
         self, config: Config, solver: Solver, data: Set, columns: int, fetching: Fetching
@@ -126,6 +129,8 @@ class Head:
 class Ascent(Head):
     """The same by dual coordinate ascent, row by row, as a worker does it that is alone."""
 
+    lasting = (*Head.lasting, "_epochs", "_steps")
+
     def begin(self, start: Arrays, at_zero: float) -> None:
         """Begins with zero weights, or with those of a start and its dual variables."""
         self._epochs = self._steps = 0
@@ -168,6 +173,8 @@ class Ascent(Head):
 
 class EachHead(Iterated):
     """The weights of all heads, with sums over them of what is proved."""
+
+    lasting: tuple[str, ...] = (*Iterated.lasting, "_heads")
 
     def __init__(
         self, config: Config, solver: OneVsRest, heads: Heads, rows: int, columns: int
@@ -266,6 +273,7 @@ class EachAscent(EachHead):
     """The same by dual coordinate ascent, where proofs take time."""
 
     kept = ("stored", "row_state")
+    lasting = (*EachHead.lasting, "_pace")
 
     def shared(self) -> Wanted:
         """The dual variables of all heads."""

@@ -6,7 +6,7 @@ or blocks of examples (`BlockProblem`).
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +20,7 @@ from hogwild.data.statistics import Frequency, frequency, sharing
 from hogwild.kernels.compile import Kernel, ready
 from hogwild.kernels.order import shuffle
 from hogwild.kernels.views import Task
+from hogwild.lasting import Lasting
 from hogwild.steps.step import Step
 from hogwild.threads import share_of
 
@@ -84,7 +85,7 @@ class Shown(NamedTuple):
     form: str  # "percent", or a format
 
 
-class Problem(ABC):
+class Problem(Lasting, ABC):
     """What is learned, from which data. Methods that are not abstract have usable defaults."""
 
     config: "Config"  # as given; what the data decides is chosen
@@ -200,6 +201,17 @@ class Problem(ABC):
     @abstractmethod
     def state(self, shared: Arrays) -> Arrays:
         """What training can continue from: copies."""
+
+    @abstractmethod
+    def lasting_arrays(self, shared: Arrays, is_open: bool) -> Iterable[str]:
+        """The names of the shared arrays that the next epoch needs as they are.
+
+        `is_open`: whether `choose` has not been called yet for the last epoch.
+        """
+
+    @abstractmethod
+    def fingerprints(self) -> dict[str, str]:
+        """Digests of the data that results depend on, by what it is."""
 
     def taken(self, shared: Arrays) -> str:
         """Which weights `learned` returns, as a word for the trace."""

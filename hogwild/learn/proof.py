@@ -39,6 +39,8 @@ class Proof(Outcome):
         bound: a lower bound of the optimum.
     """
 
+    lasting: tuple[str, ...] = ("_scale", "_objective", "bound")
+
     def __init__(self, config: Config) -> None:
         self._config = config
         self._scale = 0.0  # the objective at zero weights

@@ -13,6 +13,7 @@ from hogwild.data.labels import LabelSets, as_written
 from hogwild.data.mapped_rows import MappedRows
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError, OptionError
+from hogwild.fingerprints import digest_of
 from hogwild.kernels.views import RowView, Span, view
 from hogwild.learn.targets import Target
 
@@ -64,6 +65,12 @@ class Set:
 
     def __len__(self) -> int:
         return len(self.view.begins)
+
+    def fingerprint(self) -> str:
+        """A digest of the rows, their targets and their weights."""
+        if self.mapped is None:
+            return digest_of(self.view)
+        return digest_of([self.mapped.file.index.checks, self.view.targets])
 
     @property
     def nonzeros(self) -> int:

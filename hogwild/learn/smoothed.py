@@ -28,6 +28,7 @@ import numpy as np
 from hogwild.kernels import passes
 from hogwild.kernels import smoothed as kernels
 from hogwild.kernels.compile import Kernel
+from hogwild.lasting import Lasting
 from hogwild.learn.cholesky import FEW_WORTH, are_few
 from hogwild.learn.conjugate import Progress, Solution
 from hogwild.learn.duals import DUALS
@@ -68,13 +69,15 @@ class Point(NamedTuple):
     slope: Slope
 
 
-class SmoothPasses(Passes):
+class SmoothPasses(Passes, Lasting):
     """Sums over the rows, of smooth losses.
 
     Attributes:
         width: by how much a score changes while a slope rises by 1.
         centers, duals: the center of each row's dual variable, and the variable itself.
     """
+
+    lasting = "width", "centers"
 
     def __init__(
         self, heads: Heads, data: Set, columns: int, parameter: float, intercept: bool
@@ -145,11 +148,13 @@ class SmoothedProof(NewtonProof):
 
     most_worth = FEW_WORTH
     kind_of_passes: type[Passes] = SmoothPasses
+    lasting = (*NewtonProof.lasting, "_passes", "_best", "_least", "_widest")
 
     def _reset(self) -> None:
         super()._reset()
         self._best: tuple[Doubles, float, Doubles] | None = None  # with the scores
         self._least = self._blur = math.inf  # the gap, and what smoothing costs
+        self._widest = 1.0
 
     def iterate(self, shared: Arrays, passed: Passed) -> float:
         loss = super().iterate(shared, passed)
@@ -187,14 +192,18 @@ class SmoothedProof(NewtonProof):
     def _look(self) -> None:
         """Finds the best intercept, the slope there, and what they prove; one pass."""
         self._bias = self._passes.best_bias(self._scores, self._bias)
-        point = self._passes.point(self._scores, self._bias)
-        self._slope, self._blur = point.slope, point.blur
+        point = self._look_again()
         self._keep_if_better(point.loss, self._bias)
         gradient = point.slope.gradient
         self._proved = point.value - 0.5 * float(passes.inner(gradient, gradient)) / self._l2
         if self._intercept:
             self._proved -= self._farthest.less(point.slope.slope, self._objective)
         self.bound = max(self.bound, self._proved)
+
+    def _look_again(self) -> Point:
+        point: Point = self._passes.point(self._scores, self._bias)
+        self._slope, self._blur = point.slope, point.blur
+        return point
 
     def _keep_if_better(self, loss: float, bias: float) -> None:
         objective = loss + 0.5 * self._l2 * float(passes.inner(self._weights, self._weights))

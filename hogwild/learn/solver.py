@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.order import CHUNK, shuffle, shuffle_chunks
+from hogwild.lasting import Lasting
 from hogwild.learn.heads import Heads
 from hogwild.learn.problem import Doubles, Now, Share
 from hogwild.learn.sample import Sample
@@ -18,7 +20,7 @@ from hogwild.parallel.memory import Arrays, Wanted
 from hogwild.steps.step import Step
 
 
-class Outcome(ABC):
+class Outcome(Lasting, ABC):
     """The weights that an epoch results in, given what is stored."""
 
     snapshots = 0  # of what is stored, in an epoch
@@ -57,6 +59,10 @@ class Outcome(ABC):
         for name, array in (learned | last).items():
             if name in shared:
                 shared[name][:] = array
+
+    def lasting_arrays(self, shared: Arrays, is_open: bool) -> Iterable[str]:
+        """The names of the shared arrays that the next epoch needs as they are."""
+        return {"stored", "row_state", *self.shared()}
 
     @property
     def numbers(self) -> tuple[float, ...]:

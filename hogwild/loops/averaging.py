@@ -22,14 +22,13 @@ END = 0  # the phase at whose end workers wait for each other
 class MixedWorker(RowWorker):
     """Goes on from the mean of all workers' weights, after every epoch (McDonald et al. 2010)."""
 
-    goes_on_alone = False
+    lasting: tuple[str, ...] = ("members",)
 
     def __init__(self, problem: RowProblem, shared: Arrays, control: Control, rank: int) -> None:
         super().__init__(problem, shared, control, rank)
         self._weights = private_arrays({"weights": (problem.size, np.float32)})["weights"]
         self._stored = self._view(self._weights)
         self._scale = 1.0  # of the weights, at the end of the last part
-        self._done = -1  # steps of all workers at the end of the last part
         snapshots = problem.snapshots if problem.averages_run else 0
         # Rows between two snapshots; 0: no snapshots
         self._gap = max(1, -(-len(self._order) // snapshots)) if snapshots else 0
@@ -45,11 +44,7 @@ class MixedWorker(RowWorker):
         return dict.fromkeys(names, (workers * problem.size, np.float32))
 
     def _go_through(self, share: Share, begin: int, stop: int) -> float:
-        bias = self._problem.size - self._problem.width
-        if self.goes_on_alone and share.done == self._done:
-            self._weights[:bias] *= np.float32(self._scale)
-        else:
-            self._weights[:] = self._shared["stored"]
+        self._begin(share)
         if self._gap and share.begin == 0:
             self._mine("sums")[:] = 0
         # Each counts its own steps
@@ -71,8 +66,15 @@ class MixedWorker(RowWorker):
                 self._problem.add_snapshot(own, late=True, first=False, scale=self._scale)
                 self._control.add_snapshots(0, 1)
         self._average()
-        self._done = share.done + self._control.steps()
+        self._end(share)
         return total
+
+    def _begin(self, share: Share) -> None:
+        """Takes the weights to go on from."""
+        self._weights[:] = self._shared["stored"]
+
+    def _end(self, share: Share) -> None:
+        """Notes what to go on from."""
 
     def _mine(self, name: str) -> Any:
         return self._shared[name].reshape(self._control.workers, -1)[self._rank]
@@ -94,4 +96,21 @@ class MixedWorker(RowWorker):
 class AveragedWorker(MixedWorker):
     """Trains alone; only the final model is a mean (Mann et al. 2009, Zinkevich et al. 2010)."""
 
-    goes_on_alone = True
+    lasting = (*MixedWorker.lasting, "copies", "reached")
+
+    @classmethod
+    def arrays(cls, problem: RowProblem, workers: int) -> Wanted:
+        """The same, and for every worker the scale of its copy and the steps of all until then."""
+        return super().arrays(problem, workers) | {"reached": (workers * 2, np.float64)}
+
+    def _begin(self, share: Share) -> None:
+        """Goes on from its own copy, unless the coordinator went back."""
+        scale, done = self._mine("reached")
+        if share.done == 0 or share.done != done:
+            super()._begin(share)
+            return
+        self._weights[:] = self._mine("copies")
+        self._weights[: self._problem.size - self._problem.width] *= np.float32(scale)
+
+    def _end(self, share: Share) -> None:
+        self._mine("reached")[:] = self._scale, share.done + self._control.steps()

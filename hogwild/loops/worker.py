@@ -52,6 +52,7 @@ class Worker(ABC):
         self._alone = False
 
     unzeroed: tuple[str, ...] = ()  # shared arrays that it writes before it reads
+    lasting: tuple[str, ...] = ()  # shared arrays that the next epoch needs as they are
     uses_frequency = False  # whether it treats columns by how frequent they are
 
     @classmethod

@@ -42,7 +42,7 @@ class HeadsModel(LinearModel):
         self.weights, self.intercept = used[:-1].T, used[-1]
 
     @property
-    def _stored(self) -> npt.NDArray[np.float32]:
+    def stored(self) -> npt.NDArray[np.float32]:
         return self._by_column.reshape(-1)
 
     def __reduce__(self) -> Any:
@@ -61,7 +61,7 @@ class HeadsModel(LinearModel):
         write, no_targets = heads_scores(register_of(heads.width)), out[:0].reshape(-1)
         for mine, arrays in rows.at_hand():
             here = out[mine]
-            seen = view(RowView, *arrays, no_targets), view(Span, 0, len(here)), self._stored
+            seen = view(RowView, *arrays, no_targets), view(Span, 0, len(here)), self.stored
             write(*seen, heads.shape(False), heads.scratch(), here.reshape(-1))
         return finite(out, given.name, "row")
 

@@ -85,7 +85,7 @@ class LinearModel:
         return heads_of(self.loss, self.target.kind, len(np.atleast_2d(self.weights)))
 
     @property
-    def _stored(self) -> npt.NDArray[np.float32]:
+    def stored(self) -> npt.NDArray[np.float32]:
         """The weights as kernels take them: the intercept comes last."""
         return np.append(self.weights, np.float32(self.intercept))
 
@@ -175,7 +175,7 @@ class LinearModel:
         scores = self.decision_function(rows)
         known = rows.narrowed(self.columns) if rows.columns > self.columns else rows
         data = Set.of(known, self.target, factors)
-        heads, stored, span = self._heads, self._stored, view(Span, 0, len(data))
+        heads, stored, span = self._heads, self.stored, view(Span, 0, len(data))
         losses = 0.0
         for some, part in data.pieces(span):
             losses += heads.evaluate(some, data.weighted, part, stored, self.parameter)[0]
