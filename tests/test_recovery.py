@@ -319,22 +319,30 @@ def test_a_name_is_on_the_disk_before_a_file_counts_as_written(
 ) -> None:
     """The order that a power cut needs: contents, then the new name, then the folder with it."""
     done: list[str] = []
-    sync, replace = os.fsync, Path.replace
+    sync, link, replace = os.fsync, os.link, Path.replace
 
     def synced(number: int) -> None:
         done.append("folder" if stat.S_ISDIR(os.fstat(number).st_mode) else "file")
         sync(number)
 
+    def linked(here: Path, there: Path, **more: Any) -> None:
+        link(here, there, **more)
+        done.append(there.name)
+
     def replaced(here: Path, there: Path) -> Path:
-        done.append("name")
+        done.append(there.name)
         return replace(here, there)
 
     monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "link", linked)
     monkeypatch.setattr(Path, "replace", replaced)
-    with writing(tmp_path / "a") as file:
-        file.write(b"contents")
-    assert done == ["file", "name", "folder"]
-    assert (tmp_path / "a").read_bytes() == b"contents"
+    for contents in (b"first", b"second"):
+        with writing(tmp_path / "a") as file:
+            file.write(contents)
+        assert (tmp_path / "a").read_bytes() == contents
+    *second_names, last = done[4:]
+    assert done[:4] == ["file", "a", "folder", "file"]
+    assert (second_names[-1], last) == ("a", "folder")
 
 
 def test_a_disk_that_fills_up_does_not_cost_the_model(

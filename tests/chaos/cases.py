@@ -139,8 +139,8 @@ def _blow(rng: random.Random, way: str) -> Blow:
     back = None
     if number == signal.SIGSTOP:
         back = rng.uniform(0.01, 1)
-        if target == "worker" and rng.random() < 0.5:
-            back = None
+        if target == "worker" and way != "forking" and rng.random() < 0.5:
+            back = None  # (its other child is a program of the user's)
     return Blow(moment, count, delay, number, target, back)
 
 

@@ -94,6 +94,8 @@ class Storm:
                     running.remove(one)
                     self._end(ended)
             time.sleep(LOOK)
+        if left := [path.name for path in self._data.glob(".*")]:
+            self._complain(f"left beside the data: {', '.join(left)}")
         if left := _shared_names() - self._names:
             self._complain(f"left in {SHARED_MEMORY}: {', '.join(sorted(left))}")
 
@@ -106,7 +108,9 @@ class Storm:
     def _begin(self, case: Case) -> Running:
         folder = self._folder / f"{case.number}"
         shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
+        (folder / "tmp").mkdir(parents=True)
+        (folder / "out").touch()
+        (folder / "err").touch()
         if case.has_old_model:
             (folder / victims.MODEL).write_bytes(self._old)
         return Running(case, folder, self._data)
