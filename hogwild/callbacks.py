@@ -69,6 +69,10 @@ class Followers(Watcher):
         for one in self._all:
             one.note(text)
 
+    def tell(self, text: str) -> None:
+        for one in self._all:
+            one.tell(text)
+
     def start(self, header: Row) -> None:
         for one in self._all:
             if isinstance(one, Callback):

@@ -369,7 +369,7 @@ class Run(Lasting):
             "strategy": self._choice.strategy,
             "why": self._choice.why,
             "eta0": self._first_eta0,
-            "eta0_found": self.config.eta0 is None and self._start is None,
+            "eta0_found": self.config.eta0 is None and not (self._start or self._resumed),
             "eta0_seconds": self._rate_seconds,
             "prepare_seconds": self._clock.seconds - self._rate_seconds,
         }
@@ -798,15 +798,23 @@ class Run(Lasting):
     def _get_others(self, death: WorkerError, what: str) -> None:
         """Replaces the workers after the death of one, unless too many have died."""
         self._clock.stop()
-        self._deaths += 1
-        if not death.from_outside or self._deaths > DEATHS:
-            raise death
-        if not self._replaced:
-            self._note(f"{death}. New workers take over, and {what} begins again")
-        self._replaced += 1
         self._whole = False
-        self._holding.close()
-        self._gather_team()
+        while True:
+            self._deaths += 1
+            if not death.from_outside:
+                raise death
+            if self._deaths > DEATHS:
+                raise WorkerError(f"{death}. {self._deaths} workers died in {what}")
+            if not self._replaced:
+                ended, _, _ = str(death).partition(":")
+                self._note(f"{ended}; new workers take over, and {what} begins again")
+            self._replaced += 1
+            self._holding.close()
+            try:
+                self._gather_team()
+                return
+            except WorkerError as another:
+                death = another
 
     def _save(self, pending: Row | None = None, ended: str | None = None) -> None:
         """Notes what the next epoch needs, where it may be needed.
@@ -908,6 +916,8 @@ class Run(Lasting):
         with status.doing("making the model"):
             model = self.problem.model(learned, self._about(reason, last), same)
         used = self._usage.so_far()
+        if self._replaced:
+            used["replaced_workers"] = self._replaced
         return Result(model, reason, self.trace, self.header, self._notes, state, used)
 
     def _about(self, reason: str, last: Row) -> Row:

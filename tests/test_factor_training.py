@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import hogwild
+from hogwild import coordinator
 from hogwild.config import Config
 from hogwild.coordinator import HALVINGS
 from hogwild.data.ids import Ids
@@ -738,11 +739,19 @@ def test_an_interrupt_before_training_is_one(ratings, monkeypatch):
 @pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize("share", [None, 0.2])
 @pytest.mark.parametrize("strategy", ["strata", "hogwild"])
-def test_a_killed_worker_ends_the_run_and_the_last_epoch_is_kept(
-    ratings, tmp_path, share, strategy
+def test_a_killed_worker_is_replaced_or_ends_the_run_and_the_last_epoch_is_kept(
+    ratings, tmp_path, share, strategy, monkeypatch
 ):
     """Also while the others wait for it at the end of a phase."""
-    path = tmp_path / "kept.hog"
+    path, options = tmp_path / "kept.hog", {"workers": 3, "strategy": strategy}
+    killer = At(kill_a_worker, 1 if share is None else 2, share)
+    with pytest.warns(hogwild.HogwildWarning, match="SIGKILL; new workers take over"):
+        replaced = train(ratings, watcher=killer, epochs=3, **options)
+    assert [row["ratings"] for row in replaced.trace] == [len(ratings)] * 3
+    if strategy == "strata":
+        wanted = train(ratings, epochs=3, **options).model
+        assert all(np.array_equal(getattr(replaced.model, n), getattr(wanted, n)) for n in ARRAYS)
+    monkeypatch.setattr(coordinator, "DEATHS", 0)
     killer = At(kill_a_worker, 1 if share is None else 2, share)
     with pytest.raises(
         hogwild.WorkerError, match=r"worker 2 .* SIGKILL.*Epoch 1 was the last"
@@ -760,7 +769,8 @@ def test_a_killed_worker_ends_the_run_and_the_last_epoch_is_kept(
 
 
 @pytest.mark.usefixtures("slow")
-def test_a_worker_killed_in_the_first_epoch_leaves_no_model(ratings, tmp_path):
+def test_a_worker_killed_in_the_first_epoch_leaves_no_model(ratings, tmp_path, monkeypatch):
+    monkeypatch.setattr(coordinator, "DEATHS", 0)
     with pytest.raises(hogwild.WorkerError, match="No epoch was finished"):
         train(ratings, workers=2, model=tmp_path / "m.hog", watcher=At(kill_a_worker, 1, 0.1))
     assert not list(tmp_path.iterdir())

@@ -88,16 +88,42 @@ def children() -> list[psutil.Process]:
     return list(psutil.Process().children())
 
 
-@pytest.mark.parametrize("share", [None, 0.1])
-def test_a_killed_worker_ends_the_run_and_the_last_epoch_is_kept(
-    rows: hogwild.Rows, tmp_path: Path, share: float | None, slow: None
+@pytest.mark.parametrize(("epoch", "share"), [(1, None), (1, 0.1), (2, 0.1)])
+def test_a_killed_worker_is_replaced_and_the_epoch_begins_again(
+    rows: hogwild.Rows, epoch: int, share: float | None, slow: None
 ) -> None:
-    path = tmp_path / "kept.hog"
-    killer = At(kill_a_worker, 1 if share is None else 2, share)
-    with pytest.raises(
-        hogwild.WorkerError, match=r"worker 1 .* SIGKILL.*Epoch 1 was the last"
-    ) as told:
-        hogwild.train(rows, workers=2, epochs=5, model=path, watcher=killer, eta0=0.5, tol=0)
+    killer = At(kill_a_worker, epoch, share)
+    with pytest.warns(hogwild.HogwildWarning, match="SIGKILL; new workers take over, and epoch"):
+        result = hogwild.train(rows, workers=2, epochs=3, watcher=killer, eta0=0.5, tol=0)
+    assert killer.when is not None
+    assert (result.reason, [row["epoch"] for row in result.trace]) == ("epochs", [1, 2, 3])
+    assert [row["rows"] for row in result.trace] == [ROWS] * 3
+    assert result.used["replaced_workers"] == 1
+    assert result.trace[-1]["objective"] < 0.3
+
+
+class Always(At):
+    """Does something in every tick of the epochs from this one on."""
+
+    def tick(self, epoch: int, share: float, seconds: float) -> None:
+        if epoch >= self.at and share >= 0.05:
+            self.when = time.monotonic()
+            self.do()
+
+
+def test_workers_that_die_again_and_again_end_the_run_and_the_last_epoch_is_kept(
+    rows: hogwild.Rows, tmp_path: Path, slow: None
+) -> None:
+    path, checkpoint = tmp_path / "kept.hog", tmp_path / "checkpoint.hog"
+    killer = Always(kill_a_worker, 2)
+    options: dict[str, Any] = {"workers": 2, "eta0": 0.5, "tol": 0, "checkpoint": checkpoint}
+    with (
+        pytest.warns(hogwild.HogwildWarning, match="new workers take over"),
+        pytest.raises(
+            hogwild.WorkerError, match=r"worker . .* SIGKILL.*7 workers died in epoch 2.*Epoch 1"
+        ) as told,
+    ):
+        hogwild.train(rows, epochs=5, model=path, watcher=killer, **options)
     assert killer.when is not None
     assert time.monotonic() - killer.when < 1.0
     assert not children()
@@ -106,14 +132,20 @@ def test_a_killed_worker_ends_the_run_and_the_last_epoch_is_kept(
     found = result.model.evaluate(rows)
     assert found["objective"] == pytest.approx(result.trace[0]["objective"], rel=1e-5)
     assert hogwild.load_model(path).weights.tobytes() == result.model.weights.tobytes()
+    resumed = hogwild.train(rows, epochs=2, resume="auto", **options)
+    assert [row["epoch"] for row in resumed.trace] == [1, 2]
+    assert resumed.trace[0] == result.trace[0]
 
 
-def test_a_worker_killed_in_the_first_epoch_leaves_no_model(
+def test_workers_that_die_in_the_first_epoch_leave_no_model(
     rows: hogwild.Rows, tmp_path: Path, slow: None
 ) -> None:
-    path = tmp_path / "none.hog"
-    with pytest.raises(hogwild.WorkerError, match="No epoch was finished") as told:
-        hogwild.train(rows, workers=2, solver="sgd", model=path, watcher=At(kill_a_worker, 1, 0.1))
+    path, killer = tmp_path / "none.hog", Always(kill_a_worker, 1)
+    with (
+        pytest.warns(hogwild.HogwildWarning),
+        pytest.raises(hogwild.WorkerError, match="No epoch was finished") as told,
+    ):
+        hogwild.train(rows, workers=2, solver="sgd", model=path, watcher=killer)
     assert told.value.result is None
     assert not list(tmp_path.iterdir())
     assert not children()

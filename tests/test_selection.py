@@ -14,7 +14,7 @@ import pytest
 from scipy import sparse
 
 import hogwild
-from hogwild import Rows, WorkerError, logspace, search, selection, train
+from hogwild import Rows, WorkerError, coordinator, logspace, search, selection, train
 from hogwild.coordinator import State, Watcher
 from hogwild.data.folds import folds, held_out
 from hogwild.data.synthetic import rcv1
@@ -342,6 +342,7 @@ def test_a_killed_worker_leaves_the_best_model_so_far(
 ) -> None:
     killer = Killing(call, number)
     monkeypatch.setattr(selection, "Quiet", lambda: killer)
+    monkeypatch.setattr(coordinator, "DEATHS", 0)
     model, trace = tmp_path / "model.hog", tmp_path / "trace.jsonl"
     options = USUAL | {"workers": 2, "epochs": 4, "tol": 0, "eta0": 0.1, "patience": 4}
     with pytest.raises(WorkerError, match=f"SIGKILL.*{words} .*model.hog") as told:
@@ -358,8 +359,9 @@ def test_a_killed_worker_leaves_the_best_model_so_far(
     [("start", "left no model; the best model so far"), ("epoch", "finished; its weights are")],
 )
 def test_a_worker_killed_in_the_last_training_leaves_a_model(
-    call: str, words: str, tmp_path: Path
+    call: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(coordinator, "DEATHS", 0)
     model, options = tmp_path / "model.hog", USUAL | {"workers": 2, "eta0": 0.1}
     with pytest.raises(WorkerError, match=f"SIGKILL.*{words}") as told:
         search(noisy(), l2=PATH, model=model, watcher=Killing(call, 1), **options)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from hogwild import model_file
+from hogwild.checkpoint import KIND as CHECKPOINT
 from hogwild.learn.factors import FactorProblem
 from hogwild.learn.linear import LinearProblem
 from hogwild.models.contents import TEXT, Contents
@@ -22,6 +23,10 @@ def load_model(path: PathLike) -> Any:
     file = Contents(*model_file.read(path))
     try:
         kind = file.get("kind", TEXT)
+        if kind == CHECKPOINT:
+            raise model_file.ModelFileError(
+                f"{path} is a checkpoint: train with it as resume, which saves the model"
+            )
         if kind not in MODELS:
             raise model_file.ModelFileError(
                 f"{path} holds a {kind} model, which this version of hogwild does not know: "

@@ -265,11 +265,15 @@ class Processes:
         return _death(_named(child), ending)
 
     def close(self) -> None:
-        """Ends all workers: they leave when their socket closes, and are killed if they do not."""
+        """Ends all workers: they leave when their socket closes, and are killed if they do not.
+
+        Once one has ended they are killed at once: they may be waiting for it.
+        """
         self._control.stop()
+        one_ended = any(child.ended for child in self._children)
         for child in self._children:
             child.hang_up()
-        deadline = time.monotonic() + LEAVING
+        deadline = time.monotonic() + LEAVING * (not one_ended)
         for child in self._children:
             while not child.ended and child.ending() is None:
                 if child.stopped_by() is not None or time.monotonic() > deadline:

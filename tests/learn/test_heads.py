@@ -1,7 +1,5 @@
 """Many classes and several labels by descent: optima, bytes, models, and what is refused."""
 
-import time
-
 import numpy as np
 import psutil
 import pytest
@@ -373,11 +371,10 @@ class KillsAWorker(hogwild.Watcher):
             psutil.Process().children()[0].kill()
 
 
-def test_a_worker_with_heads_that_dies_is_told_of():
+def test_a_worker_with_heads_that_dies_is_replaced():
     X, y, _ = draw(rows=2000, heads=40)
-    options = {"workers": 2, "strategy": "heads", "eta0": 0.1, "tol": 0, "epochs": 50}
-    began = time.monotonic()
-    with pytest.raises(hogwild.WorkerError, match="SIGKILL") as told:
-        hogwild.train(Rows(X, y), watcher=KillsAWorker(), **options)
-    assert time.monotonic() - began < 10
-    assert told.value.result.model.weights.shape == (40, COLUMNS)
+    options = {"workers": 2, "strategy": "heads", "eta0": 0.1, "tol": 0, "epochs": 5}
+    whole = hogwild.train(Rows(X, y), **options)
+    with pytest.warns(hogwild.HogwildWarning, match="SIGKILL; new workers take over"):
+        found = hogwild.train(Rows(X, y), watcher=KillsAWorker(), **options)
+    assert found.model.weights.tobytes() == whole.model.weights.tobytes()

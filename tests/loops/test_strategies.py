@@ -15,6 +15,7 @@ import pytest
 from scipy import sparse
 
 import hogwild
+from hogwild import coordinator
 from hogwild.coordinator import State, Watcher
 from hogwild.data.components import parts_apart
 from hogwild.data.synthetic import rcv1
@@ -275,9 +276,15 @@ class KillsAWorker(Watcher):
             psutil.Process().children()[0].kill()
 
 
-def test_what_a_killed_worker_left_goes_on_to_the_same_bytes(rows: hogwild.Rows) -> None:
+def test_what_a_killed_worker_left_goes_on_to_the_same_bytes(
+    rows: hogwild.Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
     options: dict[str, Any] = {"deterministic": True, "tol": 0, "solver": "sgd"}
     whole = hogwild.train(rows, workers=2, epochs=4, **options)
+    with pytest.warns(hogwild.HogwildWarning, match="new workers take over"):
+        replaced = hogwild.train(rows, workers=2, epochs=4, watcher=KillsAWorker(2), **options)
+    assert digest(replaced) == digest(whole)
+    monkeypatch.setattr(coordinator, "DEATHS", 0)
     with pytest.raises(hogwild.WorkerError) as death:
         hogwild.train(rows, workers=2, epochs=4, watcher=KillsAWorker(2), **options)
     state = death.value.result.state
@@ -324,12 +331,17 @@ def test_a_worker_that_stalls_holds_nobody_for_ever(rows: hogwild.Rows, strategy
 
 
 @pytest.mark.parametrize("strategy", ROWS)
-def test_a_worker_that_dies_is_told_of(rows: hogwild.Rows, strategy: str) -> None:
+def test_a_worker_that_dies_is_replaced(rows: hogwild.Rows, strategy: str) -> None:
     if strategy == "heads":  # of one class, that one worker learns
         rows = rows.labelled(np.arange(len(rows)) % 40)
     options: dict[str, Any] = {"eta0": 0.5, "tol": 0, "epochs": 4, "workers": 3}
     killer = KillsAWorker(2)
-    with pytest.raises(hogwild.WorkerError, match="SIGKILL"):
-        hogwild.train(rows, strategy=strategy, watcher=killer, **options)
+    with pytest.warns(hogwild.HogwildWarning, match="SIGKILL; new workers take over"):
+        found = hogwild.train(rows, strategy=strategy, watcher=killer, **options)
     assert time.monotonic() - killer.when < 10
-    assert not psutil.Process().children()
+    assert [row["rows"] for row in found.trace] == [len(rows)] * 4
+    whole = hogwild.train(rows, strategy=strategy, **options)
+    wanted = whole.trace[-1]["objective"]
+    assert found.trace[-1]["objective"] == pytest.approx(wanted, rel=0.05)
+    if STRATEGIES[strategy].deterministic or STRATEGIES[strategy].averages:
+        assert digest(found) == digest(whole)

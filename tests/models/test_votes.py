@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 import hogwild
+from hogwild import coordinator
 from hogwild.data.synthetic import rcv1
 from hogwild.kernels.order import shuffle
 from hogwild.learn import averages
@@ -297,7 +298,7 @@ def test_ctrl_c_within_an_epoch_leaves_members_and_their_mean(
     assert result.model.evaluate(rows)["error"] < 0.2
 
 
-def test_a_worker_that_dies_leaves_the_members_of_the_last_epoch(rows, tmp_path):
+def test_a_worker_that_dies_leaves_the_members_of_the_last_epoch(rows, tmp_path, monkeypatch):
     path = tmp_path / "votes.hog"
 
     class Kills(hogwild.Watcher):
@@ -305,6 +306,10 @@ def test_a_worker_that_dies_leaves_the_members_of_the_last_epoch(rows, tmp_path)
             if row["epoch"] == 2:
                 psutil.Process().children()[0].kill()
 
+    with pytest.warns(hogwild.HogwildWarning, match="new workers take over"):
+        replaced = trained(rows, epochs=5, eta0=0.5, watcher=Kills())
+    assert bytes_of(replaced.model) == bytes_of(trained(rows, epochs=5, eta0=0.5).model)
+    monkeypatch.setattr(coordinator, "DEATHS", 0)
     with pytest.raises(hogwild.WorkerError, match="Epoch 2 was the last") as death:
         trained(rows, epochs=5, eta0=0.5, watcher=Kills(), model=path)
     kept = hogwild.load_model(path)
