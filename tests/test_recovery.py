@@ -102,6 +102,26 @@ def test_a_killed_worker_is_replaced_and_the_epoch_begins_again(
     assert result.trace[-1]["objective"] < 0.3
 
 
+def test_a_worker_that_dies_before_its_first_command_is_replaced(
+    rows: hogwild.Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fork, forked = os.fork, []
+
+    def kill_the_first() -> int:
+        pid = fork()
+        forked.append(pid)
+        if pid and len(forked) == 1:
+            os.kill(pid, signal.SIGKILL)
+        return pid
+
+    hogwild.close_pool()
+    monkeypatch.setattr(os, "fork", kill_the_first)
+    with pytest.warns(hogwild.HogwildWarning, match="take over, and the preparation begins again"):
+        result = hogwild.train(rows, workers=2, epochs=2, eta0=0.5, tol=0)
+    assert result.reason == "epochs"
+    assert len(forked) == 4
+
+
 class Always(At):
     """Does something in every tick of the epochs from this one on."""
 

@@ -102,6 +102,19 @@ class Case:
         """Whether nothing was taken from it, so that it should succeed without blows."""
         return self.surroundings in (PLAIN, "one core", "strange cgroups", "small /dev/shm")
 
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the model is the same, to the bit, however it is disturbed."""
+        return self.is_gentle and "time_limit" not in self.options
+
+    @property
+    def undisturbed(self) -> "Case":
+        """The same training, to which nothing happens."""
+        way = FORKED if self.way == COMMAND else self.way
+        return dataclasses.replace(
+            self, way=way, surroundings=PLAIN, has_old_model=False, blows=[], number=-1
+        )
+
 
 def told(blow: Blow) -> str:
     back = "" if blow.back is None else f", SIGCONT after {blow.back:.3f} s"
@@ -157,6 +170,8 @@ def _options(rng: random.Random) -> tuple[dict[str, Any], str]:
             more["l1"] = 1e-4
         if rng.random() < share and _go_together(more):
             options = more
+    if options.get("deterministic") or options.get("workers") == 1:
+        del options["time_limit"]  # and then the result is the same, whatever happens
     return options, _data_for(rng, Config.of(options))
 
 
