@@ -54,8 +54,9 @@ def differences(ended: Ended, undisturbed: Ended) -> list[str]:
 
 
 def _in_pythons_own_start(case: Case, errors: str) -> bool:
-    """Whether Ctrl-C came before Python had started hogwild."""
-    return case.way == COMMAND and "KeyboardInterrupt" in errors and "hogwild" not in errors
+    """Whether Ctrl-C came before Python had started hogwild's program."""
+    begun = "hogwild" in errors.replace("hogwild/__init__.py", "")
+    return case.way == COMMAND and "KeyboardInterrupt" in errors and not begun
 
 
 def _of_code(ended: Ended, errors: str) -> list[str]:
