@@ -1,5 +1,6 @@
 """What must hold after a case, whatever was done to it."""
 
+import re
 import signal
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tests.chaos.cases import COMMAND, FORKED, Blow, Case
 from tests.chaos.storm import Ended
 from tests.chaos.victims import MODEL
 
-KNOWN = {"out", "err", "tmp", "disk", "trace.jsonl", MODEL}
+KNOWN = {"out", "err", "tmp", "disk", "trace.jsonl", "checkpoint", MODEL}
 FORBIDDEN = (
     *("Traceback", "Exception ignored", "Fatal Python error", "bug of hogwild", "terminate called"),
     *("DeprecationWarning", "ResourceWarning", "leaked"),
@@ -23,8 +24,8 @@ DEATHS = 5  # of workers, which training survives
 ENDINGS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-def violations(ended: Ended, old: bytes | None) -> list[str]:
-    """What does not hold. `old`: the model file that was there before."""
+def violations(ended: Ended) -> list[str]:
+    """What does not hold."""
     found = []
     if ended.hung:
         found.append(f"it hung for {ended.seconds:.0f} s")
@@ -37,7 +38,7 @@ def violations(ended: Ended, old: bytes | None) -> list[str]:
         found += [f"{word!r} in its errors" for word in FORBIDDEN if word in errors]
     if _in_pythons_own_start(ended.case, errors):
         found = [text for text in found if "Traceback" not in text]
-    found += _of_files(ended, old, errors)
+    found += _of_files(ended, errors)
     return found
 
 
@@ -55,7 +56,7 @@ def differences(ended: Ended, undisturbed: Ended) -> list[str]:
 
 def _in_pythons_own_start(case: Case, errors: str) -> bool:
     """Whether Ctrl-C came before Python had started hogwild's program."""
-    begun = "hogwild" in errors.replace("hogwild/__init__.py", "")
+    begun = re.search(r"hogwild/(?!__init__)[\w/]+\.py", errors)
     return case.way == COMMAND and "KeyboardInterrupt" in errors and not begun
 
 
@@ -84,7 +85,7 @@ def _of_code(ended: Ended, errors: str) -> list[str]:
     return [] if ended.code in allowed else [f"exit code {ended.code}"]
 
 
-def _of_files(ended: Ended, old: bytes | None, errors: str) -> list[str]:
+def _of_files(ended: Ended, errors: str) -> list[str]:
     names = {path.name for path in ended.folder.iterdir()} - KNOWN
     if any(_hits_between_names(blow) for blow in ended.dealt):
         names = {name for name in names if not name.endswith(".part")}
@@ -96,12 +97,12 @@ def _of_files(ended: Ended, old: bytes | None, errors: str) -> list[str]:
         return found
     path = ended.folder / MODEL
     if not path.exists():
-        if old is not None:
+        if ended.old is not None:
             found.append("the old model is gone")
         if ended.code == 0:
             found.append("there is no model")
         return found
-    if path.read_bytes() == old:
+    if path.read_bytes() == ended.old:
         if ended.code == 0:
             found.append("the old model is still there")
         return found
