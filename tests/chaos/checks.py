@@ -37,7 +37,7 @@ def violations(ended: Ended) -> list[str]:
     if ended.case.surroundings != "little memory" or not any(some in errors for some in OF_LLVM):
         found += [f"{word!r} in its errors" for word in FORBIDDEN if word in errors]
     if _in_pythons_own_start(ended.case, errors):
-        found = [text for text in found if "Traceback" not in text]
+        found = [text for text in found if "in its errors" not in text]
     found += _of_files(ended, errors)
     return found
 
@@ -87,7 +87,7 @@ def _of_code(ended: Ended, errors: str) -> list[str]:
 
 def _of_files(ended: Ended, errors: str) -> list[str]:
     names = {path.name for path in ended.folder.iterdir()} - KNOWN
-    if any(_hits_between_names(blow) for blow in ended.dealt):
+    if ended.code == -signal.SIGKILL and any(map(_is_between_names, ended.dealt)):
         names = {name for name in names if not name.endswith(".part")}
     found = [f"{name} was left over" for name in sorted(names)]
     if "it is kept in" not in errors:
@@ -109,9 +109,9 @@ def _of_files(ended: Ended, errors: str) -> list[str]:
     return found + _of_model(path)
 
 
-def _hits_between_names(blow: Blow) -> bool:
+def _is_between_names(blow: Blow) -> bool:
     """No single call replaces a file by a new one; the next writer of the file takes the name."""
-    return (blow.moment, blow.delay, blow.number) == ("renaming", 0, signal.SIGKILL)
+    return blow.moment == "renaming" and not blow.delay
 
 
 def _of_model(path: Path) -> list[str]:
