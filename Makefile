@@ -1,5 +1,6 @@
 # make run-experiment   install, generate data, train, show results   (ROWS=... for more rows)
 # make test             the tests        make test-all   the slow ones too
+# make chaos            a storm of signals on trainings, for SECONDS, drawn from SEED
 # make test-extras      what needs other libraries, with them: installs them in .extras first
 # make check            formatter, linter, type checker
 # make speed            every ratio of speeds that is demanded (DATA=FILE, BASELINE=DIR)
@@ -15,6 +16,8 @@
 
 ROWS ?= 200000
 SHAPE ?= rcv1
+SECONDS ?= 60
+SEED ?= 0
 # Shapes have numbers of rows of their own
 ASKED_ROWS = $(if $(filter command environment,$(firstword $(origin ROWS))),--rows $(ROWS))
 # The first of these that is new enough; or say PYTHON=...
@@ -24,7 +27,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run-experiment test test-all test-extras check format speed scaling peers peers-mf perceptrons textbooks \
+.PHONY: run-experiment test test-all chaos test-extras check format speed scaling peers peers-mf perceptrons textbooks \
   docs package clean
 
 run-experiment: .venv/installed
@@ -35,6 +38,9 @@ test: .venv/installed-dev
 
 test-all: .venv/installed-dev
 	$(BIN)/python -m pytest -m "slow or not slow"
+
+chaos: .venv/installed-dev
+	$(BIN)/python -m tests.chaos.run --seconds $(SECONDS) --seed $(SEED)
 
 test-extras: .venv/installed-dev
 	$(BIN)/python tests/extras/models.py

@@ -252,7 +252,10 @@ class Run(Lasting):
 
         Call it within `interrupt`: then Ctrl-C loses no forked worker and nothing that was learned.
         """
-        self._gather_team()
+        try:
+            self._gather_team()
+        except WorkerError as death:
+            self._get_others(death, "the preparation")
         self._clock.stop()
         try:
             self._usage = Usage(pool.pids, after=SHORT)

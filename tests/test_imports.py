@@ -22,6 +22,7 @@ LATE = {
     ("hogwild.cli.inspect", "hogwild"): "rows and ratings need different modules",
     ("hogwild.live", "rich"): "may not be installed, and is for terminals alone",
     ("hogwild.kernels.compile", "numba"): "numba may move its private names; training goes on",
+    ("hogwild.paths", "fcntl"): "only for files without a name, which only Linux has",
     ("", "scipy"): "slow to import, and most runs do without it",
 }
 

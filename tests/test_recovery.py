@@ -102,6 +102,26 @@ def test_a_killed_worker_is_replaced_and_the_epoch_begins_again(
     assert result.trace[-1]["objective"] < 0.3
 
 
+def test_a_worker_that_dies_before_its_first_command_is_replaced(
+    rows: hogwild.Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fork, forked = os.fork, []
+
+    def kill_the_first() -> int:
+        pid = fork()
+        forked.append(pid)
+        if pid and len(forked) == 1:
+            os.kill(pid, signal.SIGKILL)
+        return pid
+
+    hogwild.close_pool()
+    monkeypatch.setattr(os, "fork", kill_the_first)
+    with pytest.warns(hogwild.HogwildWarning, match="take over, and the preparation begins again"):
+        result = hogwild.train(rows, workers=2, epochs=2, eta0=0.5, tol=0)
+    assert result.reason == "epochs"
+    assert len(forked) == 4
+
+
 class Always(At):
     """Does something in every tick of the epochs from this one on."""
 
@@ -351,22 +371,30 @@ def test_a_name_is_on_the_disk_before_a_file_counts_as_written(
 ) -> None:
     """The order that a power cut needs: contents, then the new name, then the folder with it."""
     done: list[str] = []
-    sync, replace = os.fsync, Path.replace
+    sync, link, replace = os.fsync, os.link, Path.replace
 
     def synced(number: int) -> None:
         done.append("folder" if stat.S_ISDIR(os.fstat(number).st_mode) else "file")
         sync(number)
 
+    def linked(here: Path, there: Path, **more: Any) -> None:
+        link(here, there, **more)
+        done.append(there.name)
+
     def replaced(here: Path, there: Path) -> Path:
-        done.append("name")
+        done.append(there.name)
         return replace(here, there)
 
     monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "link", linked)
     monkeypatch.setattr(Path, "replace", replaced)
-    with writing(tmp_path / "a") as file:
-        file.write(b"contents")
-    assert done == ["file", "name", "folder"]
-    assert (tmp_path / "a").read_bytes() == b"contents"
+    for contents in (b"first", b"second"):
+        with writing(tmp_path / "a") as file:
+            file.write(contents)
+        assert (tmp_path / "a").read_bytes() == contents
+    *second_names, last = done[4:]
+    assert done[:4] == ["file", "a", "folder", "file"]
+    assert (second_names[-1], last) == ("a", "folder")
 
 
 def test_a_disk_that_fills_up_does_not_cost_the_model(

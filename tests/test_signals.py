@@ -10,6 +10,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,16 @@ def lives(process: psutil.Process) -> bool:
         return False
 
 
+def writes_in(folder: Path, process: psutil.Process) -> bool:
+    """Whether a process has a file in that folder that has no name yet."""
+    for number in Path(f"/proc/{process.pid}/fd").glob("*"):
+        with suppress(OSError):
+            file = number.readlink()
+            if file.parent == folder and "(deleted)" in file.name:
+                return True
+    return False
+
+
 def problems_of(process: Process, folder: Path) -> str:
     """What it complained of. It has ended in good order: nothing is left, no file is half."""
     _, problems = process.communicate(timeout=10)
@@ -138,7 +149,7 @@ def test_what_is_being_saved_is_saved(shell: Callable[[str], Process], folder: P
     for _ in range(20):
         process = shell(f"exec {TRAIN} --epochs 2")
         saving = psutil.Process(process.pid)
-        until(lambda one=saving: list(folder.glob(".hogwild-*")) or not lives(one))
+        until(lambda one=saving: writes_in(folder, one) or not lives(one))
         os.killpg(process.pid, signal.SIGTERM)
         problems = problems_of(process, folder)
         assert (process.returncode, problems) in [(130, DONE), (0, "")]

@@ -40,7 +40,7 @@ LENGTH = struct.Struct("=Q")  # of an answer, before it
 FOR_THE_PARENT = {signal.SIGINT, *ENDINGS}  # sent to the whole process group; workers ignore them
 ON_PARENTS_DEATH = 1  # PR_SET_PDEATHSIG, of <linux/prctl.h>
 # A process gets these for what it does itself, and would do again
-FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
+FAULTS = ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT")
 
 
 def available() -> bool:
@@ -325,7 +325,7 @@ def _death(name: str, ending: Ending) -> WorkerError:
         "and do not change a data file while it is used",
     }.get(number, again)
     text = f"{name} was ended by {number.name}: {cause}"
-    return WorkerError(text, from_outside=number not in FAULTS, signal=number)
+    return WorkerError(text, from_outside=number.name not in FAULTS, signal=number)
 
 
 # In the worker
