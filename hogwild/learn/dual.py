@@ -147,7 +147,7 @@ class DualProof(Proof):
     def shared(self) -> Wanted:
         """The best weights so far, and where the loss has kinks means of the last passes."""
         names = ["best", *["mean", "older"] * self._means]
-        return dict.fromkeys(names, (self._columns + 1, np.float32))
+        return dict.fromkeys(names, (self._columns + 1, np.float32)) | {"has_best": (1, np.int64)}
 
     def kernels(self, alone: bool) -> list[Kernel]:
         """All that will be called."""
@@ -172,11 +172,11 @@ class DualProof(Proof):
 
     def name(self, shared: Arrays) -> str:
         """The name of the array of the weights: the best that were looked at, if any were."""
-        return "best" if math.isfinite(self._objective) else "stored"
+        return "best" if shared["has_best"][0] else "stored"
 
     def word(self, shared: Arrays) -> str:
         """Which weights are taken, as a word for the trace."""
-        return "best" if math.isfinite(self._objective) else "last"
+        return "best" if shared["has_best"][0] else "last"
 
     # The passes
 
@@ -297,6 +297,7 @@ class DualProof(Proof):
         point = self._point(scores[which], squares[which], given[which][-1])
         if point.objective < self._objective:
             self._take(shared["best"], given[which], point)
+            shared["has_best"][0] = 1
             self._sums = self._objectives.measured(scores[which], point)
         if DUALS[self._config.loss_name].lean and self._objectives.review(
             scores[0], float(stored[-1]), state

@@ -565,7 +565,7 @@ class LinearProblem(RowProblem):
         weights = zeros_on_a_line(len(start))
         weights[:] = start
         arrays: Arrays = dict.fromkeys(("stored", "weights", "best"), weights)  # whatever is taken
-        arrays |= dict.fromkeys(("chosen", "taken"), np.zeros(1, np.int64))
+        arrays |= dict.fromkeys(("chosen", "taken", "has_best"), np.zeros(1, np.int64))
         parts = [self.evaluate(arrays, "train", part) for part in range(self.parts("train"))]
         return self.measured(arrays, {"train": np.sum(parts, axis=0)})["objective"]
 

@@ -381,6 +381,23 @@ def _copied(arrays):
     return {name: array.copy() for name, array in arrays.items()}
 
 
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_errors_and_held_out_losses_are_those_of_the_weights_that_are_taken(loss):
+    """Workers in processes of their own know which weights are the best so far."""
+    rows, test = rcv1(600, 400)[0], rcv1(300, 400, seed=1)[0]
+    options = {"loss": loss, "solver": "dual", "l2": 1e-6, "epochs": 4, "tol": 0}
+    for workers in (1, 2):
+        found = hogwild.train(rows, test=test, workers=workers, **options)
+        assert found.trace[-1]["test_error"] == found.model.evaluate(test)["error"]
+    options |= {"deterministic": True, "early_stopping": 0.2}
+    first, *others = (hogwild.train(rows, workers=workers, **options) for workers in (1, 2, 3))
+    for other in others:
+        assert [row["held_out_loss"] for row in other.trace] == [
+            row["held_out_loss"] for row in first.trace
+        ]
+        assert other.model.weights.tobytes() == first.model.weights.tobytes()
+
+
 @pytest.mark.parametrize("strategy", ["combine", "ordered"])
 def test_a_killed_worker_leaves_the_model_of_the_last_pass(strategy, monkeypatch):
     rows = rcv1(20_000)[0]
