@@ -1,6 +1,7 @@
 # make run-experiment   install, generate data, train, show results   (ROWS=... for more rows)
 # make test             the tests        make test-all   the slow ones too
 # make chaos            a storm of signals on trainings, for SECONDS, drawn from SEED
+# make fuzz             COUNT bad inputs for every reader, from number FIRST on, drawn from SEED
 # make test-extras      what needs other libraries, with them: installs them in .extras first
 # make check            formatter, linter, type checker
 # make speed            every ratio of speeds that is demanded (DATA=FILE, BASELINE=DIR)
@@ -18,6 +19,8 @@ ROWS ?= 200000
 SHAPE ?= rcv1
 SECONDS ?= 60
 SEED ?= 0
+COUNT ?= 13000
+FIRST ?= 0
 # Shapes have numbers of rows of their own
 ASKED_ROWS = $(if $(filter command environment,$(firstword $(origin ROWS))),--rows $(ROWS))
 # The first of these that is new enough; or say PYTHON=...
@@ -27,7 +30,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run-experiment test test-all chaos test-extras check format speed scaling peers peers-mf perceptrons textbooks \
+.PHONY: run-experiment test test-all chaos fuzz test-extras check format speed scaling peers peers-mf perceptrons textbooks \
   docs package clean
 
 run-experiment: .venv/installed
@@ -41,6 +44,9 @@ test-all: .venv/installed-dev
 
 chaos: .venv/installed-dev
 	$(BIN)/python -m tests.chaos.run --seconds $(SECONDS) --seed $(SEED)
+
+fuzz: .venv/installed-dev
+	PYTHONPATH=tests $(BIN)/python -m tests.fuzz --count $(COUNT) --seed $(SEED) --first $(FIRST)
 
 test-extras: .venv/installed-dev
 	$(BIN)/python tests/extras/models.py

@@ -7,12 +7,17 @@
 Names are imported when they are first used, so that a command loads only what it needs.
 """
 
+from __future__ import annotations
+
 import importlib
-from typing import TYPE_CHECKING, Any
 
 from hogwild.version import VERSION
 
+# As typing has it, which takes 2 ms to import: until `__main__` runs, Ctrl-C prints a traceback
+TYPE_CHECKING = False
 if TYPE_CHECKING:  # for these, a redundant alias says that the name is public
+    from typing import Any
+
     from hogwild.callbacks import Callback as Callback
     from hogwild.certificate import Certificate as Certificate
     from hogwild.certificate import certify as certify

@@ -51,6 +51,10 @@ SIGNALS = {
     signal.SIGINT: 13,
     signal.SIGHUP: 8,
 }
+ENDING = {number: SIGNALS[number] for number in SIGNALS if number != signal.SIGSTOP}
+OF_PROGRAM = {"program": 2, "group": 1}
+ATTEMPTS = 6  # after so many, a program that is started again gets no blows
+RESUMED = "--checkpoint checkpoint --every 1 --resume auto"
 PLAIN = "plain"
 # How often each occurs; those from "small disk" on need rights that not everybody has
 SURROUNDINGS = {
@@ -92,6 +96,8 @@ class Case:
     amount: float  # of what the surroundings leave, from 0 to 1
     has_old_model: bool
     blows: list[Blow]
+    resumes: bool = False  # whether it is started again until it ends, from its checkpoint
+    attempt: int = 0
 
     def __str__(self) -> str:
         words = [self.way, self.data, *self.flags, str(self.options), self.surroundings]
@@ -111,9 +117,17 @@ class Case:
     def undisturbed(self) -> "Case":
         """The same training, to which nothing happens."""
         way = FORKED if self.way == COMMAND else self.way
-        return dataclasses.replace(
-            self, way=way, surroundings=PLAIN, has_old_model=False, blows=[], number=-1
-        )
+        flags = [flag for flag in self.flags if flag != RESUMED]
+        calm = {"surroundings": PLAIN, "blows": [], "resumes": False, "has_old_model": False}
+        return dataclasses.replace(self, number=-1, way=way, flags=flags, **calm)
+
+    @property
+    def started_again(self) -> "Case":
+        """The same command once more, with other blows; none after some attempts."""
+        attempt = self.attempt + 1
+        rng = random.Random(f"{self.seed} {self.number} {attempt}")
+        blows = [_blow(rng, self.way, ENDING, OF_PROGRAM)] if attempt < ATTEMPTS else []
+        return dataclasses.replace(self, attempt=attempt, blows=blows)
 
 
 def told(blow: Blow) -> str:
@@ -133,17 +147,29 @@ def drawn(seed: int, number: int, usable: set[str]) -> Case:
     amount, has_old_model = rng.random(), rng.random() < 0.5
     flags = _flags(rng, data) if way in (COMMAND, FORKED) else []
     blows = [_blow(rng, way) for _ in range(rng.choice([1, 1, 1, 2, 2, 3, 5]))]
+    resumes = way in (COMMAND, FORKED) and rng.random() < 0.3 and "--folds 3" not in flags
+    if resumes:
+        flags, surroundings, options = [*flags, RESUMED], PLAIN, _repeatable(options)
+        blows.append(_blow(rng, way, ENDING, OF_PROGRAM))
     if surroundings not in usable:
         surroundings = PLAIN
-    return Case(seed, number, way, data, options, flags, surroundings, amount, has_old_model, blows)
+    return Case(
+        *(seed, number, way, data, options, flags, surroundings, amount, has_old_model),
+        *(blows, resumes),
+    )
 
 
 def _weighted(rng: random.Random, weights: dict[Any, int]) -> Any:
     return rng.choices([*weights], [*weights.values()])[0]
 
 
-def _blow(rng: random.Random, way: str) -> Blow:
-    number, target = _weighted(rng, SIGNALS), _weighted(rng, TARGETS)
+def _blow(
+    rng: random.Random,
+    way: str,
+    signals: dict[signal.Signals, int] = SIGNALS,
+    targets: dict[str, int] = TARGETS,
+) -> Blow:
+    number, target = _weighted(rng, signals), _weighted(rng, targets)
     moment, count, delay = "start", 1, rng.uniform(0, 2.5)
     if way != COMMAND:
         moment = rng.choice(WITH_WORKERS if target == "worker" else list(MOMENTS))
@@ -171,8 +197,15 @@ def _options(rng: random.Random) -> tuple[dict[str, Any], str]:
         if rng.random() < share and _go_together(more):
             options = more
     if options.get("deterministic") or options.get("workers") == 1:
-        del options["time_limit"]  # and then the result is the same, whatever happens
+        options = _repeatable(options)
     return options, _data_for(rng, Config.of(options))
+
+
+def _repeatable(options: dict[str, Any]) -> dict[str, Any]:
+    """Options with which the result is the same, whatever happens."""
+    unlimited = {name: value for name, value in options.items() if name != "time_limit"}
+    same = unlimited | {"deterministic": True}
+    return same if _go_together(same) else unlimited | {"workers": 1}
 
 
 def _go_together(options: dict[str, Any]) -> bool:

@@ -8,6 +8,7 @@ import argparse
 import itertools
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -93,7 +94,8 @@ class Storm:
             for one in list(running):
                 if (ended := one.look()) is not None:
                     running.remove(one)
-                    self._end(ended)
+                    again = self._end(ended)
+                    running += [] if again is None else [again]
             time.sleep(LOOK)
         if left := [path.name for path in self._data.glob(".*")]:
             self._complain(f"left beside the data: {', '.join(left)}")
@@ -116,11 +118,15 @@ class Storm:
             (folder / victims.MODEL).write_bytes(self._old)
         return Running(case, folder, self._data)
 
-    def _end(self, ended: Ended) -> None:
+    def _end(self, ended: Ended) -> Running | None:
+        """Checks what is left of a case; the next attempt, if it is started again."""
         self._ended.append(ended)
         case = ended.case
-        found = checks.violations(ended, self._old if case.has_old_model else None)
-        if not found and ended.code == 0 and ended.dealt and case.is_repeatable:
+        found = checks.violations(ended)
+        goes_on = case.resumes and ended.code in (-signal.SIGKILL, checks.INTERRUPTED)
+        if goes_on and case.attempt > cases.ATTEMPTS:
+            found.append("it does not end though nothing happens to it")
+        if not found and ended.code == 0 and case.is_repeatable and (ended.dealt or case.attempt):
             found = checks.differences(ended, self._one(case.undisturbed))
         if found:
             self._complain("; ".join(found))
@@ -130,7 +136,10 @@ class Storm:
             print("".join(f"    {cases.told(blow)}\n" for blow in ended.dealt), end="")
             print("".join(f"  | {line}\n" for line in errors.splitlines()[-60:]), end="")
             print(f"  again: {again}", flush=True)
+        if goes_on and not found:
+            return Running(case.started_again, ended.folder, self._data)
         shutil.rmtree(ended.folder)
+        return None
 
     def _complain(self, text: str) -> None:
         self.violations += 1
@@ -149,6 +158,8 @@ class Storm:
             _counted("strategies", (one.case.options.get("strategy", "-") for one in ended)),
             _counted("solvers", (one.case.options.get("solver", "-") for one in ended)),
             _counted("surroundings", (one.case.surroundings for one in ended)),
+            f"started again from checkpoints: {sum(one.case.attempt > 0 for one in ended)} times, "
+            f"and {sum(one.case.attempt > 0 and one.code == 0 for one in ended)} came to their end",
             _counted("exit codes", (one.code for one in ended)),
             f"the last worker ended at most {max(own, default=0):.2f} s after its program",
             f"violations: {self.violations}",

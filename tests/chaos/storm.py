@@ -25,6 +25,7 @@ class Ended(NamedTuple):
     seconds: float
     hung: bool
     dealt: list[Blow]
+    old: bytes | None  # the model file that was there before
     strays: list[int]  # processes that had to be killed
     outlived: float  # seconds until its last worker was gone
 
@@ -34,6 +35,8 @@ class Running:
 
     def __init__(self, case: Case, folder: Path, data: Path) -> None:
         self.case, self.folder = case, folder
+        model = folder / victims.MODEL
+        self._old = model.read_bytes() if model.exists() else None
         self.dealt: list[Blow] = []
         self._rng = random.Random(f"{case.seed} {case.number} which worker")
         self._pid, self._pipe = victims.start(case, folder, data)
@@ -71,7 +74,7 @@ class Running:
         seconds, outlived = self._ended_at - self._began, now - self._ended_at
         return Ended(
             *(self.case, self.folder, self._code, seconds),
-            *(self._hung, self.dealt, left, outlived),
+            *(self._hung, self.dealt, self._old, left, outlived),
         )
 
     def _hear(self) -> None:

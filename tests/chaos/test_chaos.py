@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,18 +37,24 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ended(folder: Path, code: int = 0, hung: bool = False, strays: tuple[int, ...] = ()) -> Ended:
-    return Ended(PLAIN, folder, code, 1.0, hung, [], list(strays), 0.0)
+def ended(
+    folder: Path,
+    code: int = 0,
+    hung: bool = False,
+    strays: tuple[int, ...] = (),
+    old: bytes | None = None,
+) -> Ended:
+    return Ended(PLAIN, folder, code, 1.0, hung, [], old, list(strays), 0.0)
 
 
 def test_what_went_well_is_no_violation(folder: Path) -> None:
-    assert checks.violations(ended(folder), None) == []
-    assert checks.violations(ended(folder), b"another one") == []
+    assert checks.violations(ended(folder)) == []
+    assert checks.violations(ended(folder, old=b"another one")) == []
 
 
 def test_what_must_not_happen_is_noticed(folder: Path) -> None:
-    def found(old: bytes | None = None, **what: object) -> str:
-        return "; ".join(checks.violations(ended(folder, **what), old))
+    def found(**what: Any) -> str:
+        return "; ".join(checks.violations(ended(folder, **what)))
 
     assert "hung" in found(hung=True)
     assert "outlived" in found(strays=(7,))

@@ -67,7 +67,7 @@ def _begin(case: Case, folder: Path) -> None:
     os.setsid()
     os.chdir(folder)
     for name, number in (("out", 1), ("err", 2)):
-        file = os.open(name, os.O_WRONLY)
+        file = os.open(name, os.O_WRONLY | os.O_TRUNC)
         os.dup2(file, number)
         os.close(file)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -167,16 +167,19 @@ READERS: dict[str, tuple[Callable[[Case], bytes], Callable[[Path, bytes, int], N
 
 
 def fuzz(name: str, cases: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make, check = READERS[name]
-    monkeypatch.setattr(ids, "DIRECT", 1000)  # so that there are larger numbers, too
     for number in cases:
-        case = random.Random(f"{name} {number}")
-        text = mutated(case, make(case))
-        size = case.choice([3, 20, 1000])
-        for option in ("PIECE", "BEHIND", "MAPPED", *(["HEAD"] if name == "a.svm" else [])):
-            monkeypatch.setattr(pieces, option, size)
-        with packed(case, tmp_path / name, text) as path:
-            check(path, text, case.choice([1, 1, 2]))
+        fuzzed(random.Random(f"{name} {number}"), tmp_path / name, monkeypatch)
+
+
+def fuzzed(case: Case, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make, check = READERS[path.name]
+    monkeypatch.setattr(ids, "DIRECT", 1000)  # so that there are larger numbers, too
+    text = mutated(case, make(case))
+    size = case.choice([3, 20, 1000])
+    for option in ("PIECE", "BEHIND", "MAPPED", *(["HEAD"] if path.name == "a.svm" else [])):
+        monkeypatch.setattr(pieces, option, size)
+    with packed(case, path, text) as file:
+        check(file, text, case.choice([1, 1, 2]))
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -148,28 +148,35 @@ def use(model: Any, path: Path) -> None:
     assert main(["inspect", str(path)]) in (0, 1)
 
 
-def fuzz(tmp_path: Path, cases: range) -> None:
+def saved(folder: Path) -> list[tuple[dict[str, Any], bytes]]:
+    """Heads and bodies of good files."""
     given = []
     for name, model in models().items():
-        model.save(tmp_path / name)
-        assert repr(hogwild.load_model(tmp_path / name)) == repr(model)
-        given.append(cut(tmp_path / name))
-    path, refused = tmp_path / "m.hog", 0
-    for number in cases:
-        case = random.Random(number)
-        head, body = copy.deepcopy(case.choice(given))
-        if case.random() < 0.1:
-            at = case.randrange(len(body) // 4) * 4
-            body = body[:at] + case.choice([b"\0\0\xc0\x7f", b"\0\0\x80\xff", b""]) + body[at + 4 :]
-        put(path, mutated(case, head), body)
-        try:
-            model = hogwild.load_model(path)
-        except ModelFileError as problem:
-            assert str(path) in str(problem)
-            refused += 1
-        else:
-            use(model, path)
-    assert refused > len(cases) // 3
+        model.save(folder / name)
+        assert repr(hogwild.load_model(folder / name)) == repr(model)
+        given.append(cut(folder / name))
+    return given
+
+
+def fuzzed(case: random.Random, path: Path, given: list[tuple[dict[str, Any], bytes]]) -> bool:
+    """Whether a file with some changes is refused; else it can be used."""
+    head, body = copy.deepcopy(case.choice(given))
+    if case.random() < 0.1:
+        at = case.randrange(len(body) // 4) * 4
+        body = body[:at] + case.choice([b"\0\0\xc0\x7f", b"\0\0\x80\xff", b""]) + body[at + 4 :]
+    put(path, mutated(case, head), body)
+    try:
+        model = hogwild.load_model(path)
+    except ModelFileError as problem:
+        assert str(path) in str(problem)
+        return True
+    use(model, path)
+    return False
+
+
+def fuzz(tmp_path: Path, cases: range) -> None:
+    given, path = saved(tmp_path), tmp_path / "m.hog"
+    assert sum(fuzzed(random.Random(number), path, given) for number in cases) > len(cases) // 3
 
 
 @pytest.mark.filterwarnings("ignore")
