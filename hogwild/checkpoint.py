@@ -29,6 +29,7 @@ EVERY = 5  # epochs
 # Options that may differ from those of the checkpoint
 FREE = ("epochs", "time_limit", "workers", "backend", "memory", "worker_patience")
 COMPUTING = ("hogwild", "numpy", "numba", "cpu")  # what the last bits of a result may depend on
+PARTS = {"arrays": dict, "problem": dict, "run": dict, "trace": list, "seconds": float}
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -106,6 +107,11 @@ class Checkpoint(NamedTuple):
         """The learning rate to go on with."""
         return float(self.state["run"]["_eta0"])
 
+    @property
+    def epochs(self) -> int:
+        """How many were done."""
+        return len(self.state["trace"])
+
     def notes(self) -> list[str]:
         """What may lead to other bits than those of a training that was not broken off."""
         then = self.versions | {"cpu": self.cpu}
@@ -168,7 +174,7 @@ def read(path: PathLike) -> Checkpoint:
         if not all(isinstance(one, dict) for one in texts) or not isinstance(about["cpu"], str):
             raise DamageError("it does not say what it was written with")
         options, state = (_decoded(about.get(name), arrays) for name in ("options", "state"))
-        if not isinstance(options, dict) or not isinstance(state, dict):
+        if not isinstance(options, dict) or not _is_state(state):
             raise DamageError("it has no state")
         return Checkpoint(
             path, Identity(options, about["data"]), about["versions"], about["cpu"], state
@@ -192,6 +198,17 @@ def found(resume: PathLike | None, checkpoint: PathLike | None) -> Path | None:
     if not Path(resume).exists():
         raise OptionError(f"resume: there is no file {resume}")
     return Path(resume)
+
+
+def _is_state(state: Any) -> bool:
+    """Whether a state has its main parts."""
+    if not isinstance(state, dict):
+        return False
+    if not all(isinstance(state.get(name), kind) for name, kind in PARTS.items()):
+        return False
+    eta0 = state["run"].get("_eta0")
+    are_arrays = all(isinstance(array, np.ndarray) for array in state["arrays"].values())
+    return are_arrays and isinstance(eta0, float) and 0.0 <= eta0 < math.inf
 
 
 # A state as JSON. What JSON does not know is an object with one name

@@ -31,6 +31,7 @@ from hogwild.loops.shared import FEWEST
 from hogwild.loops.strategies import ALL_STRATEGIES, Workers
 from hogwild.loops.worker import Learned
 from hogwild.machine import Usage, available_memory, usable_cores
+from hogwild.model_file import damaged
 from hogwild.notebook import result_html
 from hogwild.parallel import pool, processes
 from hogwild.parallel.memory import Arrays, Wanted, private_arrays, size_of
@@ -279,6 +280,13 @@ class Run(Lasting):
         except WorkerError as death:
             self._write_checkpoint()
             raise self._with_kept(death) from None
+        except HogwildError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
+            if self._resumed is None or len(self.trace) > self._resumed.epochs:
+                raise
+            # A checksum that is right does not make a state right: no training wrote this one
+            raise damaged(self._resumed.path, problem) from problem
         finally:
             self._holding.close()
 
@@ -925,11 +933,12 @@ class Run(Lasting):
 
     def _about(self, reason: str, last: Row) -> Row:
         """What a model says of its training."""
+        epochs = len(self.trace) + (self._start.epochs if self._start else 0)
         return {
             "options": self.config.as_dict() | self.header["chosen"],
             "data": self.header["data"],
             "versions": self.header["versions"],
-            "trace": {"reason": reason, "epochs": len(self.trace), "last": last},
+            "trace": {"reason": reason, "epochs": epochs, "last": last},
         }
 
     def _state(self) -> State | None:

@@ -5,6 +5,7 @@ options and these attributes. Checkpoints, and epochs that are repeated after th
 depend on these lists being complete: `tests/test_checkpoint.py` breaks trainings off to see that.
 """
 
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,11 @@ def copied(value: Any) -> Any:
 
 
 def _put(now: Any, saved: Any) -> Any:
-    """The new value of an attribute whose value is `now`. Objects stay, and take their state."""
+    """The new value of an attribute whose value is `now`. Objects stay, and take their state.
+
+    Raises:
+        ValueError, TypeError, KeyError: the state is not of such an attribute.
+    """
     if isinstance(now, Lasting):
         now.put_back(saved)
         return now
@@ -57,4 +62,18 @@ def _put(now: Any, saved: Any) -> Any:
         for name, array in now.items():
             array[:] = saved[name]  # arrays by name stay where they are
         return now
+    if not _is_like(now, saved):
+        raise ValueError(f"{str(saved)[:40]} is in the place of {str(now)[:40]}")
     return copied(saved)
+
+
+def _is_like(now: Any, saved: Any) -> bool:
+    """Whether a state has the type of a value; what is None may have any."""
+    if now is None or saved is None:
+        return True
+    if isinstance(now, np.ndarray):
+        alike = isinstance(saved, np.ndarray) and now.dtype == saved.dtype
+        return alike and now.ndim == saved.ndim and (not now.size or now.size == saved.size)
+    if isinstance(now, bool | np.bool_) or not isinstance(now, Number):
+        return isinstance(saved, type(now))
+    return isinstance(saved, Number) and not isinstance(saved, bool)

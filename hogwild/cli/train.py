@@ -168,6 +168,8 @@ def run(parsed: argparse.Namespace) -> int:
         result = train(data, **more, **ratings, **going, **common, **options, **settings)
     if parsed.model and not (parsed.json or parsed.quiet):
         say(f"saved: {parsed.model}")
+    if parsed.checkpoint and result.reason == "time" and not (parsed.json or parsed.quiet):
+        say("to go on, give the same command again, with --resume auto")
     return exit_code(result.reason, parsed.model, parsed.checkpoint)
 
 
