@@ -10,6 +10,8 @@ Names are imported when they are first used, so that a command loads only what i
 from __future__ import annotations
 
 import importlib
+import os
+from _thread import RLock
 
 from hogwild.version import VERSION
 
@@ -85,13 +87,24 @@ _HOMES = {
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
+# A fork waits until no other thread imports: a module that is half imported stays locked in the
+# child forever
+_IMPORTING = RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_IMPORTING.acquire,
+        after_in_parent=_IMPORTING.release,
+        after_in_child=_IMPORTING.release,
+    )
+
 __all__ = ["__version__", *_HOME_OF]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
         raise AttributeError(f"module 'hogwild' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"hogwild.{_HOME_OF[name]}"), name)
+    with _IMPORTING:
+        value = getattr(importlib.import_module(f"hogwild.{_HOME_OF[name]}"), name)
     globals()[name] = value
     return value
 

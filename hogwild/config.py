@@ -8,11 +8,11 @@ import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import chain
 from types import NoneType
 from typing import Any, get_args
 
+from hogwild.computed import cached_property
 from hogwild.errors import OptionError
 from hogwild.learn.choosing import (
     AS_ASKED,

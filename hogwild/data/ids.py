@@ -4,12 +4,12 @@ The number 5 and the text "5" are the same id. A column with a single text id is
 and its ids must still match the numbers in another file.
 """
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.computed import cached_property
 from hogwild.data.given_arrays import INTEGERS
 from hogwild.data.given_ids import as_ids, number_blocks, text_blocks
 from hogwild.data.texts import Numbers, Texts, as_bytes, first_invalid, written

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.computed import cached_property
 from hogwild.data.given_arrays import (
     NUMBERS,
     as_float32,

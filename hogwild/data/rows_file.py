@@ -21,7 +21,6 @@ import tempfile
 import weakref
 import zlib
 from contextlib import suppress
-from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -29,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild import status
+from hogwild.computed import cached_property
 from hogwild.data.given_arrays import row_pointers
 from hogwild.data.labels import LabelSets
 from hogwild.data.rows import CSR, Rows, checked_weights, label_array

@@ -7,12 +7,12 @@ their number (`weighted`, as in ALS-WR: Zhou, Wilkinson, Schreiber, Pan 2008) or
 
 import math
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.computed import cached_property
 from hogwild.config import FACTOR_BETA, Config
 from hogwild.data.ids import UNKNOWN, Codes
 from hogwild.data.ratings import Ratings, counts_of

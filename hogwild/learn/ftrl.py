@@ -6,12 +6,12 @@ zero at different times is not zero.
 
 import math
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.computed import cached_property
 from hogwild.config import ADAPTIVE, NORMALIZED
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import NO_FETCHING, Clock, RowView, Span, Stored, task_of, view

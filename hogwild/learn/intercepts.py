@@ -13,10 +13,10 @@ loss is below 0: l2/2 |w|^2 <= P.
 """
 
 import math
-from functools import cached_property
 
 import numpy as np
 
+from hogwild.computed import cached_property
 from hogwild.kernels.dual import longest
 from hogwild.kernels.views import Span, view
 from hogwild.learn.sets import Set

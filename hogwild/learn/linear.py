@@ -7,13 +7,13 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import cached_property
 from itertools import cycle
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.computed import cached_property
 from hogwild.config import ADAPTIVE, NORMALIZED, VOTE, Config
 from hogwild.data.mapped_rows import MappedRows
 from hogwild.data.rows import Labels, Rows

@@ -7,12 +7,12 @@ or blocks of examples (`BlockProblem`).
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.computed import cached_property
 from hogwild.data.components import parts_apart
 from hogwild.data.mapped_rows import MappedRows
 from hogwild.data.rows import Rows

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.computed import cached_property
 from hogwild.config import Config
 from hogwild.data.rows import Rows
 from hogwild.kernels import rows as row_kernels

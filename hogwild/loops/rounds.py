@@ -15,12 +15,13 @@ With `minibatch`, a round is a batch. Weights stay fixed within it: the copies h
 """
 
 import time
-from functools import cache, cached_property
+from functools import cache
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numba import types
 
+from hogwild.computed import cached_property
 from hogwild.kernels.atomic import LOOKS, SLOT, add_to, look_until
 from hogwild.kernels.clock import nanoseconds
 from hogwild.kernels.compile import Kernel, inline

@@ -2,13 +2,13 @@
 
 import warnings
 import weakref
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hogwild import model_file
+from hogwild.computed import cached_property
 from hogwild.data.ids import UNKNOWN, Codes, Ids
 from hogwild.data.ratings import Ratings
 from hogwild.errors import DataError, HogwildWarning, OptionError
