@@ -20,7 +20,8 @@ LATE = {
     ("hogwild.__main__", "hogwild"): "Ctrl-C while modules are imported must be caught",
     ("hogwild.cli", "hogwild"): "`hogwild --help` waits for no option; only an error names them",
     ("hogwild.cli.inspect", "hogwild"): "rows and ratings need different modules",
-    ("hogwild.live", "rich"): "may not be installed, and is for terminals alone",
+    ("hogwild.live", "rich"): "may not be installed, and is for terminals and notebooks alone",
+    ("hogwild.live", "IPython"): "is there in notebooks alone",
     ("hogwild.kernels.compile", "numba"): "numba may move its private names; training goes on",
     ("", "scipy"): "slow to import, and most runs do without it",
 }

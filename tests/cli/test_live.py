@@ -26,7 +26,7 @@ from hogwild.data.files import load
 from hogwild.data.synthetic import rcv1
 from hogwild.display import Lines, ending
 from hogwild.kernels import compile as compiling
-from hogwild.live import Live, live
+from hogwild.live import Live, Notebook, Terminal, live
 from hogwild.status import Doing
 
 HIDE_RICH = "import sys; sys.modules['rich'] = None; "
@@ -128,7 +128,7 @@ def test_ctrl_c_on_a_terminal_leaves_a_clean_line(folder: Path) -> None:
     assert left_of(seen).endswith("hogwild: interrupted; no --model was asked for\n")
 
 
-class Terminal(StringIO):
+class Screen(StringIO):
     def isatty(self) -> bool:
         return True
 
@@ -137,29 +137,65 @@ def test_bars_have_colors_with_rich_and_letters_without(monkeypatch: pytest.Monk
     pytest.importorskip("rich")
     now = Doing("reading x", share=0.5, more="9 MB/s")
     monkeypatch.setenv("TERM", "xterm-256color")
-    colored = Terminal()
-    Live(colored).show(now)
+    colored = Screen()
+    Live(Terminal(colored)).show(now)
     assert colored.getvalue().startswith("reading x  \x1b[")
     assert "9 MB/s" in colored.getvalue()
     monkeypatch.setitem(sys.modules, "rich", None)
-    plain = Terminal()
-    Live(plain).show(now)
+    plain = Screen()
+    Live(Terminal(plain)).show(now)
     assert plain.getvalue() == f"reading x  {'#' * 12}{'.' * 12}   50 %  9 MB/s"
 
 
 def test_a_line_is_cut_to_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "30")
-    narrow = Terminal()
-    Live(narrow).show(Doing("reading " + "x" * 50, share=0.5))
+    narrow = Screen()
+    Live(Terminal(narrow)).show(Doing("reading " + "x" * 50, share=0.5))
     assert len(narrow.getvalue()) == 29
 
 
-def test_a_notebook_writes_over_with_blanks() -> None:
-    output = type("OutStream", (StringIO,), {"__module__": "ipykernel.iostream"})()
-    shown = Live(output)
-    shown.show(Doing("reading"))
-    shown.show(None)
-    assert output.getvalue() == "reading\r       \r"
+class IPython:
+    """What is displayed in a notebook."""
+
+    def __init__(self) -> None:
+        self.shown: list[Any] = []
+
+    def display(self, content: Any, **_: Any) -> "IPython":
+        self.shown.append(content)
+        return self
+
+    update = display
+
+
+def shown_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    python = IPython()
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=python))
+    monkeypatch.setitem(sys.modules, "IPython.display", python)
+    place = Notebook()
+    show = Live(place).show
+    for now in (Doing("reading x"), Doing("reading y", share=0.5, more="9 MB/s"), None):
+        show(now)
+    place.end()
+    return python.shown
+
+
+def test_a_notebook_has_a_line_of_its_own_that_printing_leaves_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nothing = {"text/plain": "", "text/html": ""}
+    monkeypatch.setitem(sys.modules, "rich", None)
+    bar = f"{'#' * 12}{'.' * 12}"
+    lines = [{"text/plain": line} for line in ("reading x", f"reading y  {bar}   50 %  9 MB/s")]
+    assert shown_in_a_notebook(monkeypatch) == [*lines, nothing]
+
+
+def test_a_notebook_has_colors_with_rich(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("rich")
+    first, second, last = shown_in_a_notebook(monkeypatch)
+    assert first.plain == "reading x"
+    assert second.plain == f"reading y  {'━' * 24}   50 %  9 MB/s"
+    assert "color: #008000" in second._repr_mimebundle_([], [])["text/html"]
+    assert last == {"text/plain": "", "text/html": ""}
 
 
 @pytest.fixture
@@ -337,7 +373,7 @@ def test_nothing_is_shown_where_there_is_no_terminal() -> None:
 
 def test_new_words_of_a_long_task_are_drawn_at_once() -> None:
     drawn = StringIO()
-    show = Live(drawn).show
+    show = Live(Terminal(drawn)).show
     now = Doing("measuring", over=True)
     for now.more in ("reading the data", "finding the optimum"):
         show(now)
