@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 from hogwild import status
 from hogwild.errors import DataError
 from hogwild.extras import library
+from hogwild.paths import writing
 
 BLOCK = 1 << 16  # bytes of a packed file to read at a time
 ZSTD_BLOCK = 1 << 14  # the same where the library cannot limit what comes of them
@@ -244,6 +245,17 @@ def opened(path: Path) -> Iterator[BinaryIO]:
                 if file is not raw:
                     exhaust(file)
                 raise
+
+
+@contextmanager
+def created(path: Path) -> Iterator[tuple[BinaryIO, status.Doing]]:
+    """A file that replaces `path` once it is written, packed if it is named so, and its status."""
+    with (
+        status.doing(f"writing {path.name}") as now,
+        writing(path) as raw,
+        unpacked(path, raw, "wb") as file,
+    ):
+        yield file, now
 
 
 def exhaust(file: BinaryIO) -> None:

@@ -224,6 +224,24 @@ def test_reading_says_how_far_and_how_fast(said: list[str], folder: Path) -> Non
     assert any(re.search(r"[\d,]+ MB/s, \d+ s left", text) for text in rated)
 
 
+def test_writing_says_so(said: list[str], folder: Path, tmp_path: Path) -> None:
+    hogwild.save(hogwild.load(folder / "train.svm"), tmp_path / "rows.svm")
+    hogwild.save_ratings(hogwild.Ratings([1, 2], [3, 4], [1.0, 2.0]), tmp_path / "ratings.csv")
+    main(["generate", "text", str(tmp_path / "reviews.txt"), "--rows", "5000"])
+    assert {"writing rows.svm ", "writing ratings.csv "} <= set(said)
+    rated = [text for text in said if text.startswith("writing reviews.txt ")]
+    assert any(re.search(r"\d MB, \d+ s left", text) for text in rated)
+
+
+def test_a_command_is_shown_again_and_again(folder: Path) -> None:
+    slow = "import time; from hogwild.cli import doctor, predict; "
+    slow += "predict.run = lambda parsed: time.sleep(2.2); "
+    words = ["predict", "m.hog", "train.svm"]
+    _, seen, _ = on_a_terminal(*words, cwd=folder, before=slow)
+    assert "predicting  1 s" in seen
+    assert "predicting  2 s" in seen
+
+
 def test_training_says_what_it_does(said: list[str], folder: Path, tmp_path: Path) -> None:
     rows, file = hogwild.load(folder / "train.svm"), tmp_path / "m.hog"
     hogwild.train(rows, epochs=3, tol=0, model=file, solver="sgd", watcher=Quiet())
