@@ -110,6 +110,7 @@ class Streams(io.RawIOBase):
         self._block = block
         self._padding = padding
         self._ready = memoryview(b"")
+        self._error: Exception | None = None
 
     def readable(self) -> bool:
         return True
@@ -121,6 +122,8 @@ class Streams(io.RawIOBase):
             OSError, or an error of the library: what is there is not packed in this way.
             EOFError: the file ends within a stream.
         """
+        if self._error is not None:  # a stream that failed may now raise another error
+            raise self._error
         while not self._ready:
             packed = b""
             if self._stream.eof or self._stream.needs_input:
@@ -133,11 +136,18 @@ class Streams(io.RawIOBase):
                     return 0
             if self._stream.eof:
                 self._stream = self._new_stream()
-            self._ready = memoryview(self._stream.decompress(packed, len(buffer)))
+            self._ready = memoryview(self._unpacked(packed, len(buffer)))
         count = min(len(buffer), len(self._ready))
         buffer[:count] = self._ready[:count]
         self._ready = self._ready[count:]
         return count
+
+    def _unpacked(self, packed: bytes, most: int) -> bytes:
+        try:
+            return bytes(self._stream.decompress(packed, most))
+        except Exception as error:
+            self._error = error
+            raise
 
     def _after_padding(self, packed: bytes) -> bytes:
         """What follows the zeros behind a stream."""
