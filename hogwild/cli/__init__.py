@@ -99,7 +99,7 @@ def _run(arguments: list[str], ours: bool = False) -> int:
             compiling = sys.modules.get("hogwild.kernels.compile")
             if ours and compiling:
                 compiling.leave_out_blas()
-            with status.doing(parsed.doing, forks=True) if parsed.doing else nullcontext():
+            with status.doing(parsed.doing) if parsed.doing else nullcontext():
                 code = int(parsed.run(parsed) or 0)
             return code if end_output() else code or 1
     except SystemExit as leaving:  # argparse has printed its message
