@@ -124,7 +124,13 @@ class Head:
 
 
 class Ascent(Head):
-    """The same by dual coordinate ascent, row by row, as a worker does it that is alone."""
+    """The same by dual coordinate ascent, row by row, as a worker does it that is alone.
+
+    Attributes:
+        is_due: whether it may be good enough, so that a look is worth its time.
+    """
+
+    is_due = False
 
     def begin(self, start: Arrays, at_zero: float) -> None:
         """Begins with zero weights, or with those of a start and its dual variables."""
@@ -157,7 +163,7 @@ class Ascent(Head):
             begin = end
         self._steps += begin
         if begin:
-            self.outcome.follow(self.arrays, total, begin, alone=True)
+            self.is_due = self.outcome.follow(self.arrays, total, begin, alone=True).due
         return total / max(1, begin)
 
     def look(self) -> None:
