@@ -130,11 +130,9 @@ class Ascent(Head):
         is_due: whether it may be good enough, so that a look is worth its time.
     """
 
-    is_due = False
-
     def begin(self, start: Arrays, at_zero: float) -> None:
         """Begins with zero weights, or with those of a start and its dual variables."""
-        self._epochs = self._steps = 0
+        self._epochs, self._steps, self.is_due = 0, 0, False
         if "row_state" in start:
             self.arrays["row_state"][::STATE] = start["row_state"]
         super().begin(start, at_zero)
