@@ -25,9 +25,9 @@ FEWEST = 3  # passes; earlier ones leave a gap of a tenth at least
 # products, and one that leaves more gains less than they do. Real RCV1, logistic, l2 1e-6: passes
 # leave 0.3, 0.4, 0.5 and then 0.6; beginning with 4 to 8 of them takes equally long to 1e-6
 ENOUGH = 0.5
-# Times the wanted gap: a proved one that is smaller is left to further passes, since products prove
-# little before they end
-NEAR = 30.0
+# A proved gap that is at most so many times the wanted one is left to slow passes, until there were
+# so many times the passes before: products prove little before they end
+NEAR, LONGER = 30.0, 3
 
 
 class FirstPasses:
@@ -52,14 +52,18 @@ class FirstPasses:
         """Learns weights, with the intercept behind them, from zero weights on."""
         ascent, before = Ascent(*self._given, fetching), math.inf
         ascent.begin({}, 0.0)
+        last = 0  # the pass at which slow ones end, once there was one
         for done in count(1):
             ascent.advance(passed)
             if not passed(0.0):
                 break
-            if ascent.is_due and done >= FEWEST:
+            slows = not ascent.outcome.excess < ENOUGH * before
+            decides = slows and not last
+            if (ascent.is_due and done >= FEWEST) or (decides and self._tol):
                 ascent.look()
-            is_near = ascent.outcome.gap <= NEAR * self._tol
-            if ascent.reason or not (is_near or ascent.outcome.excess < ENOUGH * before):
+            if decides:
+                last = LONGER * done if ascent.outcome.gap <= NEAR * self._tol else done
+            if ascent.reason or (slows and done >= last):
                 break
             before = ascent.outcome.excess
         stored[:], self.bound = ascent.weights, ascent.outcome.bound
