@@ -87,7 +87,8 @@ def _of_code(ended: Ended, errors: str) -> list[str]:
 
 def _of_files(ended: Ended, errors: str) -> list[str]:
     names = {path.name for path in ended.folder.iterdir()} - KNOWN
-    if ended.code == -signal.SIGKILL and any(map(_is_between_names, ended.dealt)):
+    between_names = any(map(_is_between_names, ended.dealt)) or ended.case.attempt
+    if ended.code and between_names:
         names = {name for name in names if not name.endswith(".part")}
     found = [f"{name} was left over" for name in sorted(names)]
     if "it is kept in" not in errors:

@@ -1,0 +1,42 @@
+"""Bad input for every reader at once, as `make fuzz` has it."""
+
+from pathlib import Path
+
+import pytest
+
+import hogwild
+from tests import fuzz
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "numbers", [range(260), pytest.param(range(260, 13_000), marks=pytest.mark.slow)]
+)
+def test_every_reader_reads_or_refuses(
+    numbers: range, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fuzz.run(0, numbers, tmp_path) == 0, capsys.readouterr().out
+
+
+def test_failures_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def too_large(*_: object) -> None:
+        (tmp_path / "a").touch()
+        raise hogwild.DataError("of no file")
+
+    monkeypatch.setattr(fuzz, "KINDS", {"bad": lambda *_: 1 // 0, "nameless": too_large})
+    assert fuzz.run(3, range(2), tmp_path) == 2
+    said = capsys.readouterr().out
+    assert "ZeroDivisionError" in said
+    assert "make fuzz COUNT=1 SEED=3 FIRST=1" in said
+
+
+def test_memory_that_is_claimed_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def greedy(*_: object) -> None:
+        (tmp_path / "a").touch()
+        assert b"x" * (200 << 20)
+
+    monkeypatch.setattr(fuzz, "AMPLE", 50 << 20)
+    monkeypatch.setattr(fuzz, "KINDS", {"greedy": greedy})
+    assert "bytes of memory" in (fuzz.check(0, 0, tmp_path) or "")
