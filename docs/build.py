@@ -3,10 +3,12 @@
 <!-- include FILE -->              a Markdown file, its headings one level lower
 <!-- include FILE until TEXT -->   its beginning, without the title
 <!-- commands -->                  the commands and their options, from the parsers themselves
+<!-- options -->                   the options of training, from the fields of `Config`
 {VERSION}                          the version
 """
 
 import argparse
+import dataclasses
 import re
 import sys
 from collections.abc import Iterator
@@ -17,6 +19,8 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(CHECKOUT))
 
 from hogwild import cli  # noqa: E402
+from hogwild.cli.options import names_by_task  # noqa: E402
+from hogwild.config import Config  # noqa: E402
 from hogwild.version import VERSION  # noqa: E402
 
 INCLUDE = re.compile(r"<!-- include (\S+?)(?: until (.+?))? -->")
@@ -24,13 +28,20 @@ INCLUDE = re.compile(r"<!-- include (\S+?)(?: until (.+?))? -->")
 SEVERAL = re.compile(r"(\w+,)</span></code></b>\s*\(<code>\(?(.*?)\)?</code>\)")
 TAG = re.compile(r"<[^>]+>")
 SPECIAL = re.compile(r"([*<|_])")  # in Markdown
+DASHED = re.compile(r"--([a-z][a-z0-9-]*)")
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """A page, with what it takes from elsewhere."""
     markdown = INCLUDE.sub(lambda found: included(found[1], found[2]), markdown)
     markdown = markdown.replace("{VERSION}", f"{{{VERSION}}}")
+    markdown = markdown.replace("<!-- options -->", "\n".join(options()))
     return markdown.replace("<!-- commands -->", "\n".join(commands()))
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """The contents of a page; options of the command line do not break at their hyphens."""
+    return html.replace("<code>--", '<code class="option">--')
 
 
 def on_post_page(output: str, **_: Any) -> str:
@@ -53,6 +64,17 @@ def included(name: str, until: str | None) -> str:
     parts = re.split(r"^(```.*?^```)$", text, flags=re.M | re.S)  # a # in code is a comment
     parts[::2] = [re.sub(r"^#", "##", part, flags=re.M) for part in parts[::2]]
     return "".join(parts)
+
+
+def options() -> Iterator[str]:
+    """The options of training as a list of definitions, in the words of Python."""
+    for known in dataclasses.fields(Config):
+        text, choices = known.metadata["text"], known.metadata["choices"]
+        text += f". {names_by_task(choices)}" if choices and known.name != "task" else ""
+        text = DASHED.sub(lambda found: f"`{found[1].replace('-', '_')}`", text)
+        parts = text.split("`")
+        parts[::2] = [SPECIAL.sub(r"\\\1", part) for part in parts[::2]]
+        yield f"`{known.name}={known.default!r}`\n:   {'`'.join(parts)}\n"
 
 
 def commands() -> Iterator[str]:

@@ -72,10 +72,10 @@ def seen(found: dict[str, Point], tested: int) -> list[str]:
         if point.result and point.chosen("proves")
     ]
     errors = [point.test["error"] for point in found.values()]
-    apart, least = 100 * (max(errors) - min(errors)), min(errors)
+    largest, least = 100 * (max(errors) - min(errors)), min(errors)
     chance = 100 * math.sqrt(least * (1 - least) / tested)
     return [
         *says,
-        f"The largest difference between our test errors is {apart:.2f} percentage points. The "
+        f"The largest difference between our test errors is {largest:.2f} percentage points. The "
         f"standard error of each, for {tested:,} rows, is {chance:.2f}.",
     ]

@@ -7,7 +7,6 @@ file stand together; to add a kind, write such a function and name it there.
 
 import argparse
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -41,7 +40,11 @@ LEAST_RATINGS = 200_000  # fewer do not go round all users
 DECIMALS = 7  # of a value, as text of this kind has
 REPEATS = 5
 READERS = ("polars", "pyarrow")
-VERSIONS = report.FOLDER / "peers-tables.txt"
+VW = "vowpalwabbit"
+VERSIONS = {
+    **dict.fromkeys(READERS, report.FOLDER / "peers-tables.txt"),
+    VW: report.FOLDER / "peers-text.txt",
+}
 HOW = "python experiments/loading.py --install"
 
 # Least factors
@@ -55,7 +58,8 @@ COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}  # as installed: modules need not be 
 
 NOTES = f"""
 The best of {REPEATS}, in turn (scikit-learn once); files in the page cache. Reading is the whole
-call, arrays made and checked; a training is the whole command, one epoch of SGD, and saves it."""
+call, arrays made and checked; a training is the whole command, one epoch of SGD, and saves it.
+Vowpal Wabbit reads its own text, in a pass without the start of Python and its imports."""
 
 
 class Given(NamedTuple):
@@ -68,8 +72,8 @@ class Given(NamedTuple):
 
 
 def environment(name: str) -> Environment:
-    """The environment of a reader of tables."""
-    return Environment(name, (name, "numpy"), VERSIONS, HOW)
+    """The environment of another reader."""
+    return Environment(name, (name, "numpy"), VERSIONS[name], HOW)
 
 
 def tf_idf(count: int) -> Rows:
@@ -124,7 +128,6 @@ def shell(file: Path, given: Given) -> list[Line]:
     train = [sys.executable, "-m", "hogwild", "train", str(file), "--epochs", "1"]
     train += ["--model", str(model)]
     ours = [*train, "--solver", "sgd"]  # which the first commits did not have, nor others
-    vw = ["vw", "--quiet", "--loss_function", "hinge", "-d", str(given.folder / "rows.vw")]
     calls: dict[str, Callable[[], float]] = {
         "ours": partial(timed, partial(finish, ours, COMPILED))
     }
@@ -132,9 +135,12 @@ def shell(file: Path, given: Given) -> list[Line]:
         tree = given.baseline
         there = COMPILED | {"PYTHONPATH": os.fspath(tree)}
         calls["baseline"] = partial(timed, partial(finish, train, there, folder=tree))
-    if shutil.which("vw"):
-        as_vw(file, given.folder / "rows.vw")
-        calls["vw"] = partial(timed, partial(finish, [*vw, "-f", str(model)]))
+    if problem := environment(VW).missing():
+        report.say(f"Left out  {VW}: {problem}")
+    else:
+        text = given.folder / "rows.vw"
+        as_vw(file, text)
+        calls["vw"] = partial(by_vw, text, model)
     for call in calls.values():
         call()  # compiles
     found = best(calls, REPEATS)
@@ -146,6 +152,16 @@ def shell(file: Path, given: Given) -> list[Line]:
     if "vw" in found:
         lines.append(line._replace(other=found["vw"], beside="Vowpal Wabbit", least=LEAST_VW))
     return lines or [line]
+
+
+def by_vw(text: Path, model: Path) -> float:
+    """Seconds that Vowpal Wabbit takes for a pass with the hinge loss, and to save the model."""
+    options = f"--loss_function hinge -f {model}"
+    request = {"file": str(text), "options": options, "repeats": 1}
+    answer = environment(VW).ask(Path(__file__).with_name("text_peer.py"), request, 1)
+    if answer.problem or not answer.rows:
+        raise HogwildError(f"{VW} failed: {answer.problem}")
+    return float(answer.rows[0]["seconds"])
 
 
 def as_vw(file: Path, out: Path) -> None:
@@ -221,8 +237,8 @@ def main() -> None:
     parser.add_argument("--baseline", metavar="DIR", help="a checkout of an earlier commit")
     parsed = parser.parse_args()
     if parsed.install:
-        for name in READERS:
-            report.say(f"{name:<9} {environment(name).install() or 'installed'}")
+        for name in VERSIONS:
+            report.say(f"{name:<12} {environment(name).install() or 'installed'}")
         return
     if parsed.ratings < LEAST_RATINGS:
         raise OptionError(f"--ratings: must be {LEAST_RATINGS:,} or more, not {parsed.ratings}")

@@ -266,7 +266,7 @@ class Run(Lasting):
                 self._note(text)
             if self._resumed:
                 self._resume(self._resumed)
-            self._save()
+            self._save(self._pending, self._ended)
             self._say_start()
             reason = self._ended or self._epochs()
             self._write_checkpoint()
@@ -396,6 +396,9 @@ class Run(Lasting):
 
     def _epochs(self) -> str:
         """Runs epochs. After an epoch that failed, goes back and continues at a smaller rate."""
+        most = self.config.epochs
+        if most is not None and len(self.trace) >= most and self._pending is None:
+            return "epochs"
         for _ in range(HALVINGS):
             try:
                 return self._epochs_at(self._eta0)
@@ -462,7 +465,7 @@ class Run(Lasting):
                 row.update(self._evaluate())
         self._keep(row)
         if not limit:
-            self._save(ended=reason)
+            self._save(ended=None if reason == self._asked else reason)
             if self._checkpoints and self._checkpoints.is_due() and not reason:
                 self._write_checkpoint()
         self.interrupt.check()
@@ -860,6 +863,7 @@ class Run(Lasting):
             self._shared[name][:] = array
         self.problem.put_back(saved["problem"])
         self.put_back(saved["run"])
+        self._pending = copied(saved["pending"])
         self._whole = True
 
     def _write_checkpoint(self) -> None:
@@ -882,14 +886,11 @@ class Run(Lasting):
         self.trace, self._before = saved["trace"], saved["seconds"]
         self._clock.go_on_from(self._before)
         self._notes = list(dict.fromkeys([*saved["notes"], *self._notes]))
-        self._pending, self._ended = saved["pending"], saved["ended"]
+        self._ended = saved["ended"]
         if saved["kept"] is not None:
             self._kept, self._kept_last, self._kept_row = saved["kept"]
         elif self.trace:
             self._keep(self.trace[-1])
-        most = self.config.epochs
-        if most is not None and len(self.trace) >= most:
-            self._ended = self._ended or "epochs"
         self.watcher.tell(f"goes on after epoch {self._epoch}, from {checkpoint.path}")
 
     def _check_sizes(self, arrays: Arrays) -> None:

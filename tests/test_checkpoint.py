@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 import hogwild
@@ -221,6 +222,42 @@ def test_more_epochs_and_other_workers_come_to_the_same_bits(
         broken = hogwild.train(rows, epochs=epochs, workers=workers, **options, **going)
         assert len(broken.trace) == epochs
     assert_same(broken, hogwild.train(rows, epochs=9, workers=2, **options))
+
+
+@pytest.mark.parametrize("limit", [{"epochs": 4}, {"tol": 0.05}])
+def test_a_finished_training_stays_finished(
+    rows: hogwild.Rows, tmp_path: Path, limit: Options
+) -> None:
+    options = SGD | {"epochs": 50} | limit
+    going = {"checkpoint": tmp_path / "c.hog", "resume": "auto"}
+    whole = hogwild.train(rows, **options)
+    for _ in range(4):
+        assert_same(hogwild.train(rows, **options, **going), whole)
+    if "epochs" in limit:  # fewer than there were: nothing more is learned, and nothing forgotten
+        fewer = hogwild.train(rows, **options | {"epochs": 2}, **going)
+        assert (fewer.reason, len(fewer.trace)) == ("epochs", 4)
+        more = hogwild.train(rows, **options | {"epochs": 6}, **going)
+        assert_same(more, hogwild.train(rows, **options | {"epochs": 6}))
+
+
+class Kills(hogwild.Watcher):
+    """Kills a worker as the training begins, so that its first command is never answered."""
+
+    def start(self, header: Any) -> None:
+        os.kill(psutil.Process().children()[-1].pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("solver", ["sgd", "dual"])
+def test_a_worker_that_dies_as_a_training_is_resumed_changes_nothing(
+    rows: hogwild.Rows, tmp_path: Path, solver: str
+) -> None:
+    """What was left to be measured after the last epoch is measured by others."""
+    options: Options = {"solver": solver, "tol": 0, "deterministic": True, "workers": 2}
+    going = {"checkpoint": tmp_path / "c.hog", "resume": "auto"}
+    hogwild.train(rows, epochs=2, **options, **going)
+    with pytest.warns(hogwild.HogwildWarning, match="SIGKILL; new workers take over"):
+        broken = hogwild.train(rows, epochs=5, watcher=Kills(), **options, **going)
+    assert_same(broken, hogwild.train(rows, epochs=5, **options))
 
 
 def test_a_time_limit_is_for_each_call(rows: hogwild.Rows, tmp_path: Path) -> None:

@@ -6,12 +6,14 @@
 import atexit
 import dataclasses
 import errno
+import gc
 import importlib
 import os
 import re
 import sys
 import warnings
-from contextlib import nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 from hogwild import status
@@ -83,7 +85,8 @@ def _run(arguments: list[str], ours: bool = False) -> int:
     begin_output()
     try:
         with live("--quiet" not in arguments):
-            with Interrupt() as interrupt:  # an exception while modules are imported may be lost
+            # An exception while modules are imported may be lost
+            with Interrupt() as interrupt, _quick_start() if ours else nullcontext():
                 parser = parser_of(arguments)
             interrupt.check()
             if not arguments:
@@ -99,7 +102,7 @@ def _run(arguments: list[str], ours: bool = False) -> int:
             compiling = sys.modules.get("hogwild.kernels.compile")
             if ours and compiling:
                 compiling.leave_out_blas()
-            with status.doing(parsed.doing, forks=True) if parsed.doing else nullcontext():
+            with status.doing(parsed.doing) if parsed.doing else nullcontext():
                 code = int(parsed.run(parsed) or 0)
             return code if end_output() else code or 1
     except SystemExit as leaving:  # argparse has printed its message
@@ -120,6 +123,27 @@ def _run(arguments: list[str], ours: bool = False) -> int:
     except MemoryError:
         complain("out of memory: use less data, or a machine with more memory")
         return 1
+
+
+@contextmanager
+def _quick_start() -> Iterator[None]:
+    """Saves a quarter of the time that imports take, for a program that ends with the command.
+
+    The garbage collector finds nothing in modules, however often it looks. The threads of numpy's
+    OpenBLAS wait for work in a loop for 0.03 s, and get none: numpy multiplies small matrices
+    here, and large ones are left to scipy's OpenBLAS, which is loaded later.
+    """
+    threads = "OPENBLAS_NUM_THREADS"
+    chosen = threads in os.environ
+    os.environ.setdefault(threads, "1")
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+        if not chosen:
+            del os.environ[threads]
 
 
 def _reason(problem: OSError) -> str:

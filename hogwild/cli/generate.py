@@ -10,7 +10,7 @@ import numpy as np
 from hogwild.cli.parser import group
 from hogwild.cli.streams import show
 from hogwild.data.files import save
-from hogwild.data.opening import unpacked
+from hogwild.data.opening import created
 from hogwild.data.ratings_files import format_to_write, save_ratings
 from hogwild.data.synthetic import rcv1, rcv1_classes, rcv1_numbers
 from hogwild.data.synthetic_ratings import movielens
@@ -19,7 +19,7 @@ from hogwild.errors import OptionError
 from hogwild.learn.targets import Classes, Counts, Numbers, SeveralLabels
 from hogwild.models.heads import HeadsModel
 from hogwild.models.linear import LinearModel
-from hogwild.paths import check_files, writing
+from hogwild.paths import check_files
 
 TEST_SHARE = 0.1
 
@@ -110,12 +110,13 @@ def _write_rcv1(parsed: argparse.Namespace) -> None:
 
 def _write_text(parsed: argparse.Namespace) -> None:
     check_files({"output": parsed.output})
-    size = 0
-    path = Path(parsed.output)
-    with writing(path) as raw, unpacked(path, raw, "wb") as file:
+    rows = size = 0
+    with created(Path(parsed.output)) as (file, now):
         for lines in reviews(parsed.rows, parsed.seed, first_row=parsed.first_row):
             file.write(lines)
+            rows += lines.count(b"\n")
             size += len(lines)
+            now.counted(rows, parsed.rows, f"{size / 1e6:,.0f} MB")
     show(f"{parsed.output}: {parsed.rows:,} documents, {size / 1e6:,.1f} MB")
 
 

@@ -53,7 +53,7 @@ def add_config(parser: Parser, without: Collection[str] = (), searches: bool = T
             if choices and (task or choices() == choices("svm") == choices("mf")):
                 way["metavar"] = "|".join(choices(task))
             elif choices:
-                way["help"] += f". {_of_tasks(choices)}"
+                way["help"] += f". {names_by_task(choices)}"
             if searches and known.metadata["searched"]:
                 way["help"] += "; FROM:TO:COUNT compares values"
             way["help"] += "" if known.default is None else f" [{known.default}]"
@@ -62,11 +62,13 @@ def add_config(parser: Parser, without: Collection[str] = (), searches: bool = T
         group(parser, GROUP.get(known.name, "training")).add_argument(flag, dest=known.name, **way)
 
 
-def _of_tasks(choices: Any) -> str:
-    """What each task can choose from."""
+def names_by_task(choices: Any) -> str:
+    """What each task can choose from, or what all tasks can."""
     names: dict[str, list[str]] = {}
     for task in TASKS:
         names.setdefault(", ".join(choices(task)), []).append(task)
+    if len(names) == 1:
+        return next(iter(names))
     return "; ".join(f"{', '.join(tasks)}: {some}" for some, tasks in names.items())
 
 

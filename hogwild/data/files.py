@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.data import npz, rows_file, svmlight
-from hogwild.data.opening import is_packed, opened, suffix_of, unpacked
+from hogwild.data.opening import created, is_packed, opened, suffix_of
 from hogwild.data.rows import Rows, check_same_features, joined
 from hogwild.data.sets import Files, files_of, name_of
 from hogwild.errors import DataError, HogwildWarning, OptionError
 from hogwild.features.encoder import Features
 from hogwild.features.settings import NAMES, RAW
-from hogwild.paths import PathLike, writing
+from hogwild.paths import PathLike
 
 INDEX_BASES = ("auto", 0, 1)
 
@@ -187,7 +187,7 @@ def save(rows: Rows, path: PathLike, *, index_base: int | None = None) -> None:
             HogwildWarning,
             stacklevel=2,
         )
-    with writing(path) as raw, unpacked(path, raw, "wb") as file:
+    with created(path) as (file, _):
         write(rows, file, index_base=index_base)
 
 

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 from hogwild import status
 from hogwild.errors import DataError
 from hogwild.extras import library
+from hogwild.paths import writing
 
 BLOCK = 1 << 16  # bytes of a packed file to read at a time
 ZSTD_BLOCK = 1 << 14  # the same where the library cannot limit what comes of them
@@ -109,6 +110,7 @@ class Streams(io.RawIOBase):
         self._block = block
         self._padding = padding
         self._ready = memoryview(b"")
+        self._error: Exception | None = None
 
     def readable(self) -> bool:
         return True
@@ -120,6 +122,8 @@ class Streams(io.RawIOBase):
             OSError, or an error of the library: what is there is not packed in this way.
             EOFError: the file ends within a stream.
         """
+        if self._error is not None:  # a stream that failed may now raise another error
+            raise self._error
         while not self._ready:
             packed = b""
             if self._stream.eof or self._stream.needs_input:
@@ -132,11 +136,18 @@ class Streams(io.RawIOBase):
                     return 0
             if self._stream.eof:
                 self._stream = self._new_stream()
-            self._ready = memoryview(self._stream.decompress(packed, len(buffer)))
+            self._ready = memoryview(self._unpacked(packed, len(buffer)))
         count = min(len(buffer), len(self._ready))
         buffer[:count] = self._ready[:count]
         self._ready = self._ready[count:]
         return count
+
+    def _unpacked(self, packed: bytes, most: int) -> bytes:
+        try:
+            return bytes(self._stream.decompress(packed, most))
+        except Exception as error:
+            self._error = error
+            raise
 
     def _after_padding(self, packed: bytes) -> bytes:
         """What follows the zeros behind a stream."""
@@ -244,6 +255,17 @@ def opened(path: Path) -> Iterator[BinaryIO]:
                 if file is not raw:
                     exhaust(file)
                 raise
+
+
+@contextmanager
+def created(path: Path) -> Iterator[tuple[BinaryIO, status.Doing]]:
+    """A file that replaces `path` once it is written, packed if it is named so, and its status."""
+    with (
+        status.doing(f"writing {path.name}") as now,
+        writing(path) as raw,
+        unpacked(path, raw, "wb") as file,
+    ):
+        yield file, now
 
 
 def exhaust(file: BinaryIO) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 
 from hogwild.data import delimited, files, market, ratings_npz
 from hogwild.data.files import Format, checked_threads, format_of
-from hogwild.data.opening import opened, suffix_of, unpacked
+from hogwild.data.opening import created, opened, suffix_of
 from hogwild.data.ratings import Ratings, check_duplicates
 from hogwild.data.sets import Files, files_of, name_of
 from hogwild.errors import DataError, OptionError
-from hogwild.paths import PathLike, writing
+from hogwild.paths import PathLike
 
 
 def _read_npz(paths: Sequence[Path], *, threads: int | None, **options: Any) -> Ratings:
@@ -115,5 +115,5 @@ def save_ratings(ratings: Ratings, path: PathLike) -> None:
     """
     path = Path(path)
     _, write = format_to_write(path)
-    with writing(path) as raw, unpacked(path, raw, "wb") as file:
+    with created(path) as (file, _):
         write(ratings, file)

@@ -129,8 +129,9 @@ class Hasher:
         pairs = keys if self._interacting else 0
         self._keys = keys
         return (
-            *(np.empty(keys, np.uint64) for _ in range(2)),
-            np.empty(int(max(self.plan.digits * kernels.SIZE, kernels.BUCKETS)), np.uint32),
+            np.empty(keys, np.uint64),
+            np.empty(int(keys + kernels.BLOCK), np.uint64),  # whole blocks of keys are compared
+            np.empty(int(self.plan.digits * kernels.SIZE), np.uint32),
             *(np.empty(pairs, kind) for kind in ["u4", "f4", "u4", "u8", "u8", "u4"]),
             np.empty(len(self.named), np.uint32),
             np.empty(int(keys + kernels.MOST_WORDS + kernels.LANES + 1), np.uint64),

@@ -75,7 +75,7 @@ def read_now(typing_context, array, index):  # type: ignore[no-untyped-def]
 
 @operation(operator.setitem)
 def write_now(typing_context, array, index, word):  # type: ignore[no-untyped-def]
-    """Writes array[index]; who reads it sees all earlier writes."""
+    """Writes array[index]; a worker that reads it sees all earlier writes, too."""
     emit = _at(lambda builder, address, word: builder.store_atomic(word, address, "release", 8))
     return types.void(array, types.uintp, types.int64), emit
 
@@ -115,9 +115,10 @@ def add(words, place, amount):
 
 @kernel(types.int64(writable(types.int64), types.uintp, types.uintp, types.uintp))
 def claim_one(words, first, count, start):
-    """Sets the next of `count` words that is 0, from `start` on and round, to 1; -1 if none is.
+    """Sets a word that is 0 to 1, and returns its number; -1 if none of the `count` words is 0.
 
-    Of several workers that try at once, each gets another.
+    The search begins at `start`, and goes on at the first word behind the last one. Workers that
+    try at the same time get different words.
     """
     for k in range(U(0), count):
         place = (start + k) % count

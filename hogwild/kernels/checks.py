@@ -15,7 +15,8 @@ FACTOR = np.uint32(0x9E3779B1)  # odd, so a word that differs makes a lane diffe
 def survey(words, mask, limit, lanes):
     """Where the first word stands that is >= limit behind the mask, or the array's length.
 
-    On the way each lane becomes a polynomial in every so-manieth word: a fingerprint of them all.
+    The words are dealt out to the lanes in turn. Each lane becomes a polynomial in its words:
+    together, a fingerprint of all of them.
     """
     size = U(words.size)
     whole = size // U(LANES) * U(LANES)

@@ -254,8 +254,8 @@ def descend(columns, model, chosen, active, limit, seed, weights, curves):
 
     A zero whose derivative is more than `limit` away from moving it is put behind them. `curves`
     has the model's second derivatives by single weights, as far as they were needed. It returns
-    the largest distance from a minimum and the sum of distances, both as they were met, how many
-    signs changed, and how many columns are active now.
+    the largest distance from a minimum and the sum of distances, each before its weight is set,
+    how many signs changed, and how many columns are active now.
     """
     shuffle_part(chosen, U(0), active, seed)
     largest, total, changed, n = 0.0, 0.0, U(0), U(0)
@@ -328,7 +328,7 @@ def descend_densely(hessian, l1, l2, wanted, most, slopes, weights):
     """Sets each weight to where the model is least, until the sum of distances is as wanted.
 
     The model is known by its Hessian and its slopes by the weights, without the penalty; l1 and l2
-    are those of each weight. It makes at most so many passes, and returns the sum of the last one.
+    are those of each weight. It makes at most `most` passes, and returns the sum of the last one.
     """
     count, total = U(weights.size), 0.0
     for _ in range(U(0), most):

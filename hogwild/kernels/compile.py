@@ -25,6 +25,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
+import llvmlite.binding
 import numba
 from numba.core import config as numba_config
 from numba.core.bytecode import FunctionIdentity
@@ -197,15 +198,16 @@ class Kernel:
         if self.fast:
             options["fastmath"] = FAST
         with _COMPILING:
-            if not _with_blas:
-                _import_without_blas()
             dispatcher = numba.njit(**options)(self.function)
             folder = cache_folder()
             file = None
             if folder is not None:
                 file = _File(folder / f"{self.__name__}-{self.fingerprint}.kernel")
                 dispatcher._cache = file
-            with _names_of_our_own(), _compiling(file is not None and file.is_sound):
+            known = file is not None and file.is_sound
+            if not (known or _with_blas):
+                _import_without_blas()
+            with _names_of_our_own(), _compiling(known):
                 dispatcher.compile(self.signature)
             dispatcher.disable_compile()
         return dispatcher
@@ -263,8 +265,11 @@ class _File:
         return bool(self._data)
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        """The compiled function, or None."""
-        context.refresh()
+        """The compiled function, or None.
+
+        numba's own cache first imports all that numba can compile (0.1 s), which machine code that
+        neither allocates nor raises does not need. Compiling imports it.
+        """
         data, self._data = self._data, b""
         if not data:
             return None
@@ -282,11 +287,26 @@ class _File:
 
         beside = self._path.with_suffix(f".{secrets.token_hex(4)}")
         try:
-            data = dumps(compiled._reduce())
+            data = dumps(_without_bitcode(compiled._reduce()))
             beside.write_bytes(hashlib.sha256(data).digest() + data)
             beside.replace(self._path)
         except OSError:
             beside.unlink(missing_ok=True)
+
+
+def _without_bitcode(compiled: Any) -> Any:
+    """What numba stores of a compiled function, with a short stand-in for its bitcode.
+
+    Other functions could be linked with the bitcode, which none are. Reading it takes most of the
+    time to load a kernel. Of what it defines, numba must know the two functions that it calls.
+    """
+    match compiled:
+        case ((name, "object", (code, _)), function, *more):
+            called = function.llvm_func_name, function.llvm_cpython_wrapper_name
+            text = "\n".join(f'define void @"{symbol}"() {{ ret void }}' for symbol in called)
+            stand_in = llvmlite.binding.parse_assembly(text).as_bitcode()
+            return (name, "object", (code, stand_in)), function, *more
+    return compiled
 
 
 @cache

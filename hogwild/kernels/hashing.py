@@ -71,10 +71,10 @@ AGAIN = np.uint32(0x9E3779B9)  # added between two hashes of a feature that has 
 LOW = np.uint64(0xFFFFFFFF)
 MOST_WORDS = U(8)  # that an n-gram may have, a power of two
 LANES = U(16)  # words that are hashed at a time
-FEW, MANY = U(12), U(64)  # keys that are sorted by insertion, and by bucket before that
-BUCKET = U(6)  # bits of a bucket
+FEW = U(64)  # keys that are sorted by comparing all with all
+BLOCK = U(16)  # keys that are compared at a time
 DIGIT = U(7)  # bits of a column that others are sorted by at a time
-SIZE, BUCKETS = ONE << DIGIT, ONE << BUCKET
+SIZE = ONE << DIGIT
 MOST_OF_NAME = U(256)  # bytes of a name's parts that are kept
 NOBODY = U(2**64 - 1)  # no group
 COLON = ord(":")
@@ -384,38 +384,43 @@ def column_of(key):
     return key >> np.uint64(32)
 
 
-@always_inline
-def insert_key(keys, begin, end, key):
-    """Inserts a key in sorted keys[begin:end]; equal columns keep their order."""
-    k = end
-    while k > begin and column_of(keys[k - ONE]) > column_of(key):
-        keys[k] = keys[k - ONE]
-        k -= ONE
-    keys[k] = key
+@intrinsic
+def count_below(typing_context, at, blocks, key):
+    """How many of some blocks of keys, from an address on, are below a key."""
+
+    def emit(context, builder, signature, arguments):
+        at, blocks, key = arguments
+        word, lanes = ir.IntType(64), int(BLOCK)
+        kind, bits = ir.VectorType(word, lanes), ir.IntType(lanes)
+        one = builder.insert_element(kind(ir.Undefined), key, ir.IntType(32)(0))
+        order = ir.VectorType(ir.IntType(32), lanes)([0] * lanes)
+        keys = builder.shuffle_vector(one, kind(ir.Undefined), order)
+        total = cgutils.alloca_once_value(builder, word(0))
+        with cgutils.for_range(builder, blocks) as loop:
+            place = builder.add(at, builder.mul(loop.index, word(8 * lanes)))
+            others = builder.load(builder.inttoptr(place, kind.as_pointer()), align=8)
+            below = builder.bitcast(builder.icmp_unsigned("<", others, keys), bits)
+            count = builder.zext(builder.ctpop(below), word)
+            builder.store(builder.add(builder.load(total), count), total)
+        return builder.load(total)
+
+    return uint64(uint64, uint64, uint64), emit
 
 
 @always_inline
-def spread_keys(keys, spare, counts, begin, end, plan):
-    """Copies keys[begin:end] to `spare` in the order of the upper bits of their columns.
-
-    Hashed columns are spread evenly, so that a bucket has about one key.
-    """
-    bits = trailing_zeros(np.uint64(plan.mask) + np.uint64(1))
-    shift = np.uint64(bits - min(bits, BUCKET))
-    last = BUCKETS - ONE  # also of what the columns of numbers push beyond
-    for k in range(NONE, BUCKETS):
-        counts[k] = np.uint32(0)
-    for i in range(begin, end):
-        counts[min(U(column_of(keys[i]) >> shift), last)] += np.uint32(1)
-    place = np.uint32(0)
-    for k in range(NONE, BUCKETS):
-        count = counts[k]
-        counts[k] = place
-        place += count
-    for i in range(begin, end):
-        bucket = min(U(column_of(keys[i]) >> shift), last)
-        spare[U(counts[bucket])] = keys[i]
-        counts[bucket] += np.uint32(1)
+def sort_few(keys, spare, counts, begin, size):
+    """Sorts some keys by counting, for each, those that come before it: no branch to guess."""
+    blocks = (size + BLOCK - ONE) // BLOCK
+    for i in range(NONE, size):
+        spare[i] = (keys[begin + i] & ~LOW) | np.uint64(i)  # equal columns keep their order
+    for i in range(size, blocks * BLOCK):
+        spare[i] = ~np.uint64(0)
+    for i in range(NONE, size):
+        counts[i] = np.uint32(count_below(address_of(spare), blocks, spare[i]))
+    for i in range(NONE, size):
+        spare[i] = keys[begin + i]
+    for i in range(NONE, size):
+        keys[begin + U(counts[i])] = spare[i]
 
 
 @always_inline
@@ -465,18 +470,13 @@ def sort_digits(keys, spare, counts, begin, end, digits):
 
 
 @inline
-def sort_keys(keys, spare, counts, begin, end, plan):
-    """Sorts keys[begin:end] by column: few by insertion, more from buckets, many by digits."""
+def sort_keys(keys, spare, counts, begin, end, digits):
+    """Sorts keys[begin:end] by column."""
     size = end - begin
     if size <= FEW:
-        for i in range(begin + ONE, end):
-            insert_key(keys, begin, i, keys[i])
-    elif size <= MANY:
-        spread_keys(keys, spare, counts, begin, end, plan)
-        for i in range(NONE, size):
-            insert_key(keys, begin, begin + i, spare[i])
+        sort_few(keys, spare, counts, begin, size)
     else:
-        sort_digits(keys, spare, counts, begin, end, U(plan.digits))
+        sort_digits(keys, spare, counts, begin, end, digits)
 
 
 @always_inline
@@ -906,26 +906,13 @@ def is_missing(at, end):
     return found
 
 
-@inline
-def add_number(at, end, given, slot, count, plan, scratch, state):
-    """Adds a number in a column of its own, or that it is missing in another one."""
-    keys = scratch.keys
-    if count >= U(keys.size):
-        state[PROBLEM] = np.uint64(ROW_FULL)
-        return count
+@seldom
+def key_of_number(at, end, given, slot, numbers, state):
+    """The key of a number with a point or a sign, of one that is missing, or of a given one."""
     value, behind = np.float64(given), end
     if end != NONE:
-        digits = word_at(at) ^ DIGITS
-        size = end - at
-        if size <= U(8) and digit_count(digits) >= size:
-            # A short whole number, or nothing. No branch, since nobody can guess which
-            empty = U(size == NONE)
-            slot += empty * U(plan.numbers)
-            keys[count] = key_of(slot, np.float32(digits_value(digits, size) + empty))
-            return count + ONE
         if is_missing(at, end):
-            keys[count] = key_of(U(plan.numbers) + slot, np.float32(1))
-            return count + ONE
+            return key_of(numbers + slot, np.float32(1))
         value, behind = number(at)
     if behind != end or (behind == NONE and end != NONE):
         state[PROBLEM] = np.uint64(NO_NUMBER)
@@ -933,7 +920,27 @@ def add_number(at, end, given, slot, count, plan, scratch, state):
         state[PROBLEM] = np.uint64(HARD_NUMBER)
     elif not abs(value) < FLOAT32_LIMIT:
         state[PROBLEM] = np.uint64(LARGE_NUMBER)
-    keys[count] = key_of(slot, np.float32(value))
+    return key_of(slot, np.float32(value))
+
+
+@always_inline
+def add_number(at, end, given, slot, count, plan, scratch, state):
+    """Adds a number in a column of its own, or that it is missing in another one."""
+    if count >= U(scratch.keys.size):
+        state[PROBLEM] = np.uint64(ROW_FULL)
+        return count
+    numbers, size = U(plan.numbers), end - at
+    short = False
+    if end != NONE and size <= U(8):
+        digits = word_at(at) ^ DIGITS
+        short = digit_count(digits) >= size
+    if short:
+        # A short whole number, or nothing. No branch, since nobody can guess which
+        empty = U(size == NONE)
+        value = np.float32(digits_value(digits, size) + empty)
+        scratch.keys[count] = key_of(slot + empty * numbers, value)
+    else:
+        scratch.keys[count] = key_of_number(at, end, given, slot, numbers, state)
     return count + ONE
 
 
@@ -961,7 +968,7 @@ def weight_at(at, end, state):
 
 @always_inline
 def sort_row(begin, end, plan, scratch):
-    sort_keys(scratch.keys, scratch.spare, scratch.counts, begin, end, plan)
+    sort_keys(scratch.keys, scratch.spare, scratch.counts, begin, end, U(plan.digits))
 
 
 @kernel(

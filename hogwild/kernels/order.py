@@ -25,7 +25,7 @@ def shuffle_part(order, begin, end, seed):
 
 @inline
 def shuffle_rows(order, first, seed, chunk):
-    """Writes first, first + 1, ... into `order` in a random order, by chunks of so many rows."""
+    """Writes first, first + 1, ... into `order` in a random order, by chunks of `chunk` rows."""
     size = U(order.size)
     chunks = (size + chunk - U(1)) // chunk
     # The shuffled numbers of the chunks stand at the end of the order, and their rows replace them.
@@ -54,7 +54,7 @@ def shuffle(order, first, seed):
 
 @kernel(types.void(writable(types.uint32), types.uintp, types.uint64, types.uintp))
 def shuffle_chunks(order, first, seed, chunk):
-    """The same by chunks of so many rows."""
+    """The same, from Python, by chunks of `chunk` rows."""
     shuffle_rows(order, first, seed, chunk)
 
 

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from hogwild.kernels.compile import Kernel, always_inline, inline, kernel
+from hogwild.kernels.compile import Kernel, inline, kernel
+from hogwild.kernels.dot import add_planes
 from hogwild.kernels.evaluate import errors_of
 from hogwild.kernels.primitives import U, readonly
+from hogwild.kernels.rows import add_to_columns, dot_with
 from hogwild.kernels.targets import target_of
 from hogwild.kernels.views import DOUBLES, FLOAT, RowView, Span, type_of
 from hogwild.learn.losses import LOSSES
@@ -20,42 +22,29 @@ from hogwild.learn.losses import LOSSES
 READ = readonly(types.float64)
 ROWS, SPAN = type_of(RowView), type_of(Span)
 # Numbers that a gradient has for each column: the gradient, the product of the Hessian and the
-# intercept's column, and the Hessian's diagonal
-PLANES = 3
-
-
-@inline
-def wide_dot(rows, row, weights):
-    """The product of a row and weights in double precision."""
-    dot = 0.0
-    for k in range(U(rows.begins[row]), U(rows.ends[row])):
-        dot += weights[U(rows.columns[k])] * np.float64(rows.values[k])
-    return dot
+# intercept's column, the Hessian's diagonal, and a 0, so that one instruction adds to all
+PLANES = 4
 
 
 @kernel(types.void(ROWS, SPAN, READ, DOUBLES))
 def scores_of(rows, span, weights, out):
     """The products of rows with weights in double precision."""
     for row in range(span.begin, span.end):
-        out[row] = wide_dot(rows, row, weights)
+        out[row] = dot_with(rows, row, weights)
 
 
-@always_inline
-def add_row(rows, row, slope, second, out):
+@inline
+def add_to_planes(rows, row, slope, second, out):
     """Adds a row to the planes of its columns."""
-    for k in range(U(rows.begins[row]), U(rows.ends[row])):
-        place = U(PLANES) * U(rows.columns[k])
-        x = np.float64(rows.values[k])
-        out[place] += slope * x
-        out[place + U(1)] += second * x
-        out[place + U(2)] += second * x * x
+    begin, end = U(rows.begins[row]), U(rows.ends[row])
+    add_planes(rows.columns, rows.values, begin, end, slope, second, out)
 
 
 @kernel(types.void(ROWS, SPAN, READ, READ, DOUBLES))
 def spread(rows, span, slopes, seconds, out):
     """Adds rows with given slopes and second derivatives to the planes of their columns."""
     for row in range(span.begin, span.end):
-        add_row(rows, row, slopes[row], seconds[row], out)
+        add_to_planes(rows, row, slopes[row], seconds[row], out)
 
 
 @inline
@@ -70,32 +59,34 @@ def derivatives_of(loss: str) -> tuple[Any, Any, Any]:
 
 @cache
 def gradient(loss: str, weighted: bool) -> Kernel:
-    """The kernel (rows, span, scores, bias, parameter, seconds, out) -> weighted sums over rows.
+    """The kernel (rows, span, scores, bias, parameter, slopes, seconds, out) -> weighted sums.
 
     The sums are those of the losses, of slope * score, of the slopes and of the second
-    derivatives. The kernel writes the second derivatives of the rows, and adds to `PLANES` numbers
-    of each column.
+    derivatives. The kernel writes the slopes and second derivatives of the rows, and adds to
+    `PLANES` numbers of each column.
     """
     value, slope_of, second_of = derivatives_of(loss)
     target_and_weight = target_of(weighted)
 
-    def add(rows, span, scores, bias, parameter, seconds, out):
-        losses, products, slopes, curvature = 0.0, 0.0, 0.0, 0.0
+    def add(rows, span, scores, bias, parameter, slopes, seconds, out):
+        losses, products, total, curvature = 0.0, 0.0, 0.0, 0.0
         for row in range(span.begin, span.end):
             target, weight = target_and_weight(rows, row)
             score = scores[row] + bias
             slope = weight * slope_of(score, target, parameter)
             second = weight * second_of(score, target, parameter)
-            seconds[row] = second
+            slopes[row], seconds[row] = slope, second
             losses += weight * value(score, target, parameter)
             products += slope * score
-            slopes += slope
+            total += slope
             curvature += second
-            if slope != 0.0 or second != 0.0:
-                add_row(rows, row, slope, second, out)
-        return losses, products, slopes, curvature
+        # In a loop of its own, as LLVM makes vectors of the one above
+        for row in range(span.begin, span.end):
+            if slopes[row] != 0.0 or seconds[row] != 0.0:
+                add_to_planes(rows, row, slopes[row], seconds[row], out)
+        return losses, products, total, curvature
 
-    signature = types.UniTuple(FLOAT, 4)(ROWS, SPAN, READ, FLOAT, FLOAT, DOUBLES, DOUBLES)
+    signature = types.UniTuple(FLOAT, 4)(ROWS, SPAN, READ, FLOAT, FLOAT, *[DOUBLES] * 3)
     return Kernel(add, signature, name=f"gradient-{loss}{'-weighted' * weighted}")
 
 
@@ -129,12 +120,11 @@ def slopes(loss: str, weighted: bool) -> Kernel:
 def hessian_product(rows, span, vector, seconds, dots, out):
     """Adds the sum of second * <row, vector> * row to `out`, and writes the products of rows."""
     for row in range(span.begin, span.end):
-        dot = wide_dot(rows, row, vector)
+        dot = dot_with(rows, row, vector)
         dots[row] = dot
         factor = seconds[row] * dot
         if factor != 0.0:
-            for k in range(U(rows.begins[row]), U(rows.ends[row])):
-                out[U(rows.columns[k])] += factor * np.float64(rows.values[k])
+            add_to_columns(rows, row, factor, out)
 
 
 @kernel(types.void(ROWS, SPAN, READ, DOUBLES))

@@ -11,7 +11,7 @@ from typing import Any
 from numba import types
 
 from hogwild.kernels.compile import Kernel, inline
-from hogwild.kernels.passes import READ, ROWS, SPAN, add_row
+from hogwild.kernels.passes import READ, ROWS, SPAN, add_to_planes
 from hogwild.kernels.targets import target_of
 from hogwild.kernels.views import DOUBLES, FLOAT
 from hogwild.learn.duals import DUALS
@@ -61,8 +61,11 @@ def gradient(loss: str, weighted: bool) -> Kernel:
             products += slope * score
             slopes += slope
             curvature += second
-            if slope != 0.0 or second != 0.0:
-                add_row(rows, row, slope, second, out)
+        for row in range(span.begin, span.end):
+            _, weight = target_and_weight(rows, row)
+            slope = -weight * duals[row]
+            if slope != 0.0 or seconds[row] != 0.0:
+                add_to_planes(rows, row, slope, seconds[row], out)
         return smooths, losses, values, products, slopes, curvature
 
     signature = types.UniTuple(FLOAT, 6)(

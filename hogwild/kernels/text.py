@@ -7,7 +7,7 @@ few numbers that 128 bits leave undecided with a slower method.
 
 Every text ends with a newline, so no loop has to check for the end. Every text also has `PADDING`
 more bytes behind it, so eight bytes can be read at once anywhere. `at` is always an address, and
-"where it ends" is 0 if there is nothing of the kind. Functions take addresses because numba counts
+"where it ends" is 0 if there is no such thing. Functions take addresses because numba counts
 references (atomically) whenever an array is passed on, which takes longer than parsing a number.
 """
 
@@ -125,7 +125,7 @@ def wide_product(typing_context, a, b):
 
 
 def _is_one_of(builder: Any, bytes_: Any, first: str, count: int) -> Any:
-    """Which bytes are one of so many characters from the first on."""
+    """Which bytes are one of `count` characters that begin with the first."""
     kind = bytes_.type
     place = builder.sub(bytes_, kind([ord(first)] * kind.count))
     return builder.icmp_unsigned("<", place, kind([count] * kind.count))
@@ -202,7 +202,7 @@ def digits_value(word, count):
 
 @seldom
 def nearest(w, q):
-    """The double nearest to w * 10^q, or NaN where 128 bits of the product do not tell."""
+    """The double nearest to w * 10^q, or NaN if 128 bits of the product do not decide."""
     if w <= EXACT and -22 <= q <= 22:
         if q < 0:
             return np.float64(np.int64(w)) / TEN[U(-q)]
@@ -235,7 +235,7 @@ def nearest(w, q):
 
 @seldom
 def any_number(at):
-    """A number in any form, and where it ends. NaN if it is one that this module cannot tell."""
+    """A number in any form, and where it ends. NaN if this module cannot decide which."""
     negative = byte_at(at) == MINUS
     at += U(negative or byte_at(at) == PLUS)
     begin = at
@@ -376,9 +376,9 @@ PARSED = Tuple([writable(kind) for kind in (uint64, uint32, float32, uint64, flo
 def parse_lines(text, begin, end, base, labelled, several, arrays, known):
     """Parses the lines text[begin:end], and stops before one that is wrong or too hard to read.
 
-    Appends to arrays (indptr, indices, values, label_ends, labels) that have room enough, and hold
-    so many known rows, non-zeros and labels. Returns where it stopped, how many rows, non-zeros and
-    labels there are now, how many lines it passed, and how many columns they need.
+    Appends to arrays (indptr, indices, values, label_ends, labels) that have room enough. `known`
+    says how many rows, non-zeros and labels they hold. Returns where it stopped, how many rows,
+    non-zeros and labels there are now, how many lines it passed, and how many columns they need.
     """
     indptr, indices, values, label_ends, y = arrays
     row, kept, labels_kept = known

@@ -47,6 +47,8 @@ HARD_WITH_FEW, FEWEST_COLUMNS, APART = 40.0, 500, 100.0
 # A share of the rows: 50,000 rows, 3 % of them positive, 300 columns, hinge with an l2 of 1e-6 take
 # 0.26 s with dual and 0.56 s with newton
 RARE = 0.1
+# Non-zeros, from where dual ascent has a second worker, which Newton's first passes do not have
+MOST_FIRST = 5_000_000
 # Classes, from where descent with a smooth loss is faster unless the penalty is weak: 20 topics of
 # RCV1, logistic with an l2 of 1e-4, end with a gap of 6e-4 after 0.09 s, and not 1e-4 after 0.37 s.
 # With the hinge the gap is 6e-3
@@ -88,7 +90,9 @@ def by_data(config: "Config", rows: Rows, heads: "Heads", judged: bool) -> Choic
         return SGD, "a number for each class and row would take much memory"
     if _is_for_all_at_once(config, rows, heads):
         return SGD, f"it learns {heads.count:,} {heads.kind} at once"
-    return _instead_of_dual(config, rows) or (solver, why) if solver == DUAL else (solver, why)
+    if solver != DUAL:
+        return solver, why
+    return _instead_of_dual(config, rows, heads.several) or (solver, why)
 
 
 def by_blocks(choice: Choice, config: "Config", heads: "Heads", has_room: bool) -> Choice:
@@ -115,8 +119,8 @@ def _is_for_all_at_once(config: "Config", rows: Rows, heads: "Heads") -> bool:
     return is_easy and LOSSES[config.loss_name].is_smooth
 
 
-def _instead_of_dual(config: "Config", rows: Rows) -> Choice | None:
-    """Another solver with a proof, where that is faster."""
+def _instead_of_dual(config: "Config", rows: Rows, several: bool) -> Choice | None:
+    """Another solver with a proof, where that is faster; it may learn several heads."""
     size = len(rows)
     is_smooth = LOSSES[config.loss_name].is_smooth
     if is_smooth and (rows.columns <= FEW_COLUMNS or rows.nonzeros > DENSE * rows.columns * size):
@@ -130,6 +134,8 @@ def _instead_of_dual(config: "Config", rows: Rows) -> Choice | None:
     times = square / (float(config.l2 or 0.0) * size)
     if square > UNSCALED and times > HARD and is_smooth:
         return NEWTON, "values are large, and it needs no scaled columns"
+    if not several and begins_with_dual(config, size, rows.columns, rows.nonzeros):
+        return NEWTON, "the penalty is weak: it begins with passes of dual ascent"
     if config.loss_name in KINKED and are_few(rows.columns, size, rows.nonzeros):
         is_easy = times <= HARD and config.loss_name == "hinge" and _is_rare(rows)
         return None if is_easy else (NEWTON, "columns are few")
@@ -142,6 +148,14 @@ def _instead_of_dual(config: "Config", rows: Rows) -> Choice | None:
                 "values are large or of very different sizes, and it needs no scaled ones",
             )
     return None
+
+
+def begins_with_dual(config: "Config", rows: int, columns: int, nonzeros: int) -> bool:
+    """Whether Newton's method begins with passes of dual ascent."""
+    known = DUALS.get(str(config.loss_name))
+    is_weak = 0.0 < float(config.l2 or 0.0) * rows < 1.0
+    is_able = known is not None and known.grows and not known.lean
+    return is_able and is_weak and columns > FEW_COLUMNS and nonzeros < MOST_FIRST
 
 
 def _is_rare(rows: Rows) -> bool:

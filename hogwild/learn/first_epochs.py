@@ -5,6 +5,7 @@ Far from the optimum an epoch gains more than many products with a Hessian, or t
 models of the losses.
 """
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 
@@ -27,9 +28,9 @@ Floats = npt.NDArray[np.float32]
 
 MOST = 10
 ENOUGH = 0.03  # share by which the loss must fall in an epoch for another epoch to be useful
-# Rows ahead, cache lines of each, and rows ahead whose weights are fetched: on RCV1's shape with 20
-# classes an epoch takes 17 ms, and 26 without
-FETCHING = view(Fetching, 4, 16, 1)
+# Rows ahead whose weights are fetched, at least: on RCV1's shape with 20 classes an epoch takes
+# 17 ms, and 26 without any fetching
+WEIGHTS_AHEAD = 1
 LONGEST = 2.0  # times 1 / curvature: longer steps along a typical row would overshoot
 # With an L1 penalty: half of that, as losses may be squares; rows between two steps along it, which
 # may take as long as so many passes; and rows after which the square of the rate is halved
@@ -37,7 +38,13 @@ ROWS, AFFORDED, HALVED = 640, 4.0, 1024.0
 
 
 class FirstEpochs:
-    """The epochs, and what they need."""
+    """The epochs, and what they need.
+
+    Attributes:
+        bound: a lower bound of the optimum: none is found.
+    """
+
+    bound = -math.inf
 
     def __init__(self, config: Config, heads: Heads, data: Set, intercept_share: float) -> None:
         self._l1, self._l2 = config.l1, float(config.l2 or 0.0)
@@ -54,12 +61,14 @@ class FirstEpochs:
         """All that will be called."""
         return [shared_loop(self._sgd.step), shuffle]
 
-    def learn(self, stored: Floats, passed: Passed) -> None:
+    def learn(self, stored: Floats, passed: Passed, fetching: Fetching) -> None:
         """Learns weights, with the intercepts behind them, from zero weights on."""
         size, width, before = len(self._data), self._heads.width, np.inf
+        ahead = max(WEIGHTS_AHEAD, fetching.weights_ahead)
+        fetching = view(Fetching, fetching.ahead, fetching.lines, ahead)
         for epoch in range(MOST):
             done = epoch * size
-            loss = self._visit(stored, self._shuffled(epoch), self._rate, done, FETCHING)
+            loss = self._visit(stored, self._shuffled(epoch), self._rate, done, fetching)
             # What is stored is divided by what the penalty left, but for the intercepts
             stored[:-width] *= self._sgd.scale(Now(done + size, done, self._rate))
             if not passed() or not loss < (1.0 - ENOUGH) * before:

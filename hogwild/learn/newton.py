@@ -24,9 +24,11 @@ from hogwild.kernels.compile import Kernel
 from hogwild.kernels.passes import add_products, advance, inner, turn
 from hogwild.lasting import Saved
 from hogwild.learn.cholesky import MOST_COLUMNS, factored, products_worth
+from hogwild.learn.choosing import begins_with_dual
 from hogwild.learn.class_passes import ClassPasses, ClassSlope
 from hogwild.learn.conjugate import Progress, Solution, conjugate_gradients
 from hogwild.learn.first_epochs import FirstEpochs
+from hogwild.learn.first_passes import FirstPasses
 from hogwild.learn.heads import Heads, zeros_on_a_line
 from hogwild.learn.intercepts import Farthest
 from hogwild.learn.iterated import Iterated, IteratedSolver
@@ -70,6 +72,8 @@ class Newton(IteratedSolver):
         if self._heads.coupled and columns > FEW_COLUMNS:
             given = self._config, self._heads, self._data, self.intercept_share
             proof.first = FirstEpochs(*given)
+        elif begins_with_dual(self._config, len(self._data), columns, self._data.nonzeros):
+            proof.first = FirstPasses(self._config, self._heads, self._data, columns)
         return proof
 
 
@@ -77,12 +81,12 @@ class NewtonProof(Iterated):
     """Weights in double precision, and a lower bound of the optimum from the slopes of the rows.
 
     Attributes:
-        first: epochs of another method to begin with, or none.
+        first: epochs or passes of another method to begin with, or none.
         most_worth: the Hessian is factored if that takes no longer than this number of products.
         polishes: whether a few more steps make the weights exact.
     """
 
-    first: FirstEpochs | None = None
+    first: FirstEpochs | FirstPasses | None = None
     most_worth = WORTH
     kind_of_passes: type[Passes] = Passes
     polishes = True
@@ -208,7 +212,8 @@ class NewtonProof(Iterated):
             passed()
         elif self.first:
             stored = zeros_on_a_line(size)
-            self.first.learn(stored, passed)
+            self.first.learn(stored, passed, self.fetching)
+            self.bound = max(self.bound, self.first.bound)
             self._begin_by(stored)
         self._look()
         return passed()

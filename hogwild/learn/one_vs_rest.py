@@ -127,13 +127,17 @@ class Head(Lasting):
 
 
 class Ascent(Head):
-    """The same by dual coordinate ascent, row by row, as a worker does it that is alone."""
+    """The same by dual coordinate ascent, row by row, as a worker does it that is alone.
+
+    Attributes:
+        is_due: whether it may be good enough, so that a look is worth its time.
+    """
 
     lasting = (*Head.lasting, "_epochs", "_steps")
 
     def begin(self, start: Arrays, at_zero: float) -> None:
         """Begins with zero weights, or with those of a start and its dual variables."""
-        self._epochs = self._steps = 0
+        self._epochs, self._steps, self.is_due = 0, 0, False
         if "row_state" in start:
             self.arrays["row_state"][::STATE] = start["row_state"]
         super().begin(start, at_zero)
@@ -162,7 +166,7 @@ class Ascent(Head):
             begin = end
         self._steps += begin
         if begin:
-            self.outcome.follow(self.arrays, total, begin, alone=True)
+            self.is_due = self.outcome.follow(self.arrays, total, begin, alone=True).due
         return total / max(1, begin)
 
     def look(self) -> None:

@@ -178,7 +178,7 @@ class Passes(Shards):
         """The loss and its derivatives at scores + bias; one pass."""
         if not len(self.seconds):
             self.seconds = np.empty(self.size)
-        given = scores, bias, self._parameter, self.seconds
+        given = scores, bias, self._parameter, np.empty(self.size), self.seconds
         sums, total = self._planes(lambda *to: self._gradient(self._rows, to[0], *given, to[1]))
         found = Slope(*(sum(some) / self.size for some in zip(*sums, strict=True)), *total)
         self._take_edge(found.second, found.border)
@@ -238,7 +238,8 @@ class Passes(Shards):
     def _planes(self, add: Callable[..., T]) -> tuple[list[T], Doubles]:
         """What is returned for each shard, and the means of what is added to each plane."""
         found, total = self._sums(kernels.PLANES * self._columns, add)
-        return found, np.ascontiguousarray(total.reshape(-1, kernels.PLANES).T) / self.size
+        planes = total.reshape(-1, kernels.PLANES)[:, :-1]  # the last one is 0
+        return found, np.ascontiguousarray(planes.T) / self.size
 
     def product(self, vector: Doubles, dots: Doubles) -> Doubles:
         """The Hessian times a vector, until the next product; one pass.

@@ -52,6 +52,9 @@ from hogwild.steps.step import Step
 from hogwild.threads import share_of
 
 SHARDS = 8
+# For exact steps, which are merged more often. 400,000 rows of RCV1's shape, logistic, l2 1e-6, one
+# worker: a pass takes 95 ms of CPU time with 8 shards, 69 with 4, 61 with 2, at the same gaps
+SHARDS_IF_EXACT = 4
 SNAPSHOTS = 16  # of an epoch, at most: at each of them all columns are merged
 NEAR = 1.0  # how much changes that others have not seen yet may move a slope
 AFFORDED = 0.06  # share of the time that merging a tier may take; there are many copies
@@ -518,6 +521,14 @@ class TogetherWorker(OrderedWorker):
     @staticmethod
     def shards(workers: int) -> int:
         return workers
+
+
+class OrderedExactWorker(OrderedWorker):
+    """As `OrderedWorker` with fewer shards."""
+
+    @staticmethod
+    def shards(workers: int) -> int:
+        return SHARDS_IF_EXACT
 
 
 class MinibatchWorker(OrderedWorker):

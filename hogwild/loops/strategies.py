@@ -14,7 +14,12 @@ from hogwild.loops.combine import CombineWorker
 from hogwild.loops.excluding import LockedWorker, RoundRobinWorker
 from hogwild.loops.heads import HeadsWorker
 from hogwild.loops.passes import PassesWorker
-from hogwild.loops.rounds import MinibatchWorker, OrderedWorker, TogetherWorker
+from hogwild.loops.rounds import (
+    MinibatchWorker,
+    OrderedExactWorker,
+    OrderedWorker,
+    TogetherWorker,
+)
 from hogwild.loops.shared import RowWorker
 from hogwild.loops.worker import Worker
 from hogwild.parallel.memory import Arrays
@@ -77,6 +82,7 @@ STRATEGIES: dict[str, Strategy] = {
         "as combine, but merged in order at fixed points: the same bytes for any number of workers",
         OrderedWorker,
         deterministic=True,
+        exact=OrderedExactWorker,
     ),
     "heads": Strategy(
         "each worker learns some of the classes, from all rows: the same bytes for any number of "

@@ -51,7 +51,7 @@ i { display: inline-block; height: 1em; vertical-align: middle; print-color-adju
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .2rem .6rem; text-align: right; white-space: nowrap; }
-tr:first-child th { vertical-align: bottom; }
+tr:first-child th { vertical-align: bottom; white-space: normal; }
 th[scope=row] { text-align: left; font-weight: normal; }
 @media print { body { max-width: none; padding: 0; } table { font-size: 8pt; } }
 """

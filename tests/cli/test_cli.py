@@ -1,5 +1,6 @@
 """The command line, end to end; in a process of its own where that makes a difference."""
 
+import gc
 import json
 import os
 import re
@@ -19,7 +20,7 @@ import pytest
 
 import hogwild
 from hogwild import machine, status, warm
-from hogwild.cli import COMMANDS, main
+from hogwild.cli import COMMANDS, _quick_start, main
 from hogwild.cli.parser import GROUPS
 from hogwild.config import Config
 from hogwild.data.synthetic import rcv1
@@ -575,3 +576,17 @@ def test_a_model_of_zero_based_text_reads_text_as_zero_based(tmp_path: Path) -> 
     (tmp_path / "new.svm").write_text("-1 1:1\n-1 1:1\n")
     assert call("train", "train.svm", "--model", "m.hog", cwd=tmp_path).returncode == 0
     assert call("predict", "m.hog", "new.svm", cwd=tmp_path).stdout.split() == ["-1", "-1"]
+
+
+@pytest.mark.parametrize("chosen", [None, "2"])
+def test_a_quick_start_leaves_the_program_as_it_was(chosen, monkeypatch):
+    if chosen is None:
+        monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    else:
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", chosen)
+    with _quick_start():
+        assert os.environ["OPENBLAS_NUM_THREADS"] == (chosen or "1")
+        assert not gc.isenabled()
+    assert os.environ.get("OPENBLAS_NUM_THREADS") == chosen
+    assert gc.isenabled()
+    gc.unfreeze()

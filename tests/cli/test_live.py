@@ -26,7 +26,7 @@ from hogwild.data.files import load
 from hogwild.data.synthetic import rcv1
 from hogwild.display import Lines, ending
 from hogwild.kernels import compile as compiling
-from hogwild.live import Live, live
+from hogwild.live import Live, Notebook, Terminal, live
 from hogwild.status import Doing
 
 HIDE_RICH = "import sys; sys.modules['rich'] = None; "
@@ -45,7 +45,7 @@ def on_a_terminal(
 ) -> tuple[int, str, bytes | None]:
     """The exit code, all that came to the terminal, and to standard output where that is a pipe.
 
-    Ctrl-C comes when the terminal shows `until`.
+    Ctrl-C comes when the terminal shows what the pattern `until` says.
     """
     ours, theirs = pty.openpty()
     ends = {"stdin": theirs, "stdout": theirs, "stderr": theirs} | streams
@@ -56,7 +56,7 @@ def on_a_terminal(
     try:
         while data := os.read(ours, 1 << 16):
             got += data
-            if until and until in got:
+            if until and re.search(until, got):
                 until = b""
                 running.send_signal(signal.SIGINT)
     except OSError:  # the other end is closed
@@ -123,12 +123,13 @@ def test_results_are_not_mixed_with_what_is_done(folder: Path) -> None:
 
 def test_ctrl_c_on_a_terminal_leaves_a_clean_line(folder: Path) -> None:
     words = ["train", "train.svm", "--epochs", "10000000", "--tol", "0", "--objective-every", "0"]
-    code, seen, _ = on_a_terminal(*words, "--solver", "sgd", cwd=folder, until=b"of at most")
+    later = rb"epoch \d\d+ of at most"  # before the first epoch is done, there is no model
+    code, seen, _ = on_a_terminal(*words, "--solver", "sgd", cwd=folder, until=later)
     assert code == 130
     assert left_of(seen).endswith("hogwild: interrupted; no --model was asked for\n")
 
 
-class Terminal(StringIO):
+class Screen(StringIO):
     def isatty(self) -> bool:
         return True
 
@@ -137,29 +138,65 @@ def test_bars_have_colors_with_rich_and_letters_without(monkeypatch: pytest.Monk
     pytest.importorskip("rich")
     now = Doing("reading x", share=0.5, more="9 MB/s")
     monkeypatch.setenv("TERM", "xterm-256color")
-    colored = Terminal()
-    Live(colored).show(now)
+    colored = Screen()
+    Live(Terminal(colored)).show(now)
     assert colored.getvalue().startswith("reading x  \x1b[")
     assert "9 MB/s" in colored.getvalue()
     monkeypatch.setitem(sys.modules, "rich", None)
-    plain = Terminal()
-    Live(plain).show(now)
+    plain = Screen()
+    Live(Terminal(plain)).show(now)
     assert plain.getvalue() == f"reading x  {'#' * 12}{'.' * 12}   50 %  9 MB/s"
 
 
 def test_a_line_is_cut_to_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "30")
-    narrow = Terminal()
-    Live(narrow).show(Doing("reading " + "x" * 50, share=0.5))
+    narrow = Screen()
+    Live(Terminal(narrow)).show(Doing("reading " + "x" * 50, share=0.5))
     assert len(narrow.getvalue()) == 29
 
 
-def test_a_notebook_writes_over_with_blanks() -> None:
-    output = type("OutStream", (StringIO,), {"__module__": "ipykernel.iostream"})()
-    shown = Live(output)
-    shown.show(Doing("reading"))
-    shown.show(None)
-    assert output.getvalue() == "reading\r       \r"
+class IPython:
+    """What is displayed in a notebook."""
+
+    def __init__(self) -> None:
+        self.shown: list[Any] = []
+
+    def display(self, content: Any, **_: Any) -> "IPython":
+        self.shown.append(content)
+        return self
+
+    update = display
+
+
+def shown_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    python = IPython()
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=python))
+    monkeypatch.setitem(sys.modules, "IPython.display", python)
+    place = Notebook()
+    show = Live(place).show
+    for now in (Doing("reading x"), Doing("reading y", share=0.5, more="9 MB/s"), None):
+        show(now)
+    place.end()
+    return python.shown
+
+
+def test_a_notebook_has_a_line_of_its_own_that_printing_leaves_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nothing = {"text/plain": "", "text/html": ""}
+    monkeypatch.setitem(sys.modules, "rich", None)
+    bar = f"{'#' * 12}{'.' * 12}"
+    lines = [{"text/plain": line} for line in ("reading x", f"reading y  {bar}   50 %  9 MB/s")]
+    assert shown_in_a_notebook(monkeypatch) == [*lines, nothing]
+
+
+def test_a_notebook_has_colors_with_rich(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("rich")
+    first, second, last = shown_in_a_notebook(monkeypatch)
+    assert first.plain == "reading x"
+    assert second.plain == f"reading y  {'━' * 24}   50 %  9 MB/s"
+    assert "color: #008000" in second._repr_mimebundle_([], [])["text/html"]
+    assert last == {"text/plain": "", "text/html": ""}
 
 
 @pytest.fixture
@@ -186,6 +223,24 @@ def test_reading_says_how_far_and_how_fast(said: list[str], folder: Path) -> Non
     load(folder / "train.svm")
     rated = [text for text in said if text.startswith("reading train.svm")]
     assert any(re.search(r"[\d,]+ MB/s, \d+ s left", text) for text in rated)
+
+
+def test_writing_says_so(said: list[str], folder: Path, tmp_path: Path) -> None:
+    hogwild.save(hogwild.load(folder / "train.svm"), tmp_path / "rows.svm")
+    hogwild.save_ratings(hogwild.Ratings([1, 2], [3, 4], [1.0, 2.0]), tmp_path / "ratings.csv")
+    main(["generate", "text", str(tmp_path / "reviews.txt"), "--rows", "5000"])
+    assert {"writing rows.svm ", "writing ratings.csv "} <= set(said)
+    rated = [text for text in said if text.startswith("writing reviews.txt ")]
+    assert any(re.search(r"\d MB, \d+ s left", text) for text in rated)
+
+
+def test_a_command_is_shown_again_and_again(folder: Path) -> None:
+    slow = "import time; from hogwild.cli import doctor, predict; "
+    slow += "predict.run = lambda parsed: time.sleep(2.2); "
+    words = ["predict", "m.hog", "train.svm"]
+    _, seen, _ = on_a_terminal(*words, cwd=folder, before=slow)
+    assert "predicting  1 s" in seen
+    assert "predicting  2 s" in seen
 
 
 def test_training_says_what_it_does(said: list[str], folder: Path, tmp_path: Path) -> None:
@@ -337,7 +392,7 @@ def test_nothing_is_shown_where_there_is_no_terminal() -> None:
 
 def test_new_words_of_a_long_task_are_drawn_at_once() -> None:
     drawn = StringIO()
-    show = Live(drawn).show
+    show = Live(Terminal(drawn)).show
     now = Doing("measuring", over=True)
     for now.more in ("reading the data", "finding the optimum"):
         show(now)

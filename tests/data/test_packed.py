@@ -2,12 +2,14 @@
 
 import bz2
 import gzip
+import io
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hogwild import DataError, load, load_ratings
+from hogwild.data.opening import Streams
 
 FIRST = "".join(f"{row % 2} 1:{row} 3:0.5\n" for row in range(30)).encode()
 SECOND = "".join(f"{row % 2} 2:{row}\n" for row in range(40)).encode()
@@ -79,3 +81,22 @@ def test_many_members_are_one_text(suffix: str, pack: Pack, tmp_path: Path) -> N
     file = tmp_path / f"data.svm{suffix}"
     whole = loaded(file, pack((FIRST + SECOND) * 500))
     assert loaded(file, b"".join(map(pack, [FIRST, b"", SECOND] * 500))) == whole
+
+
+class Broken:
+    """A decompressor that is of no use after an error, as Python's own are from 3.14 on."""
+
+    eof, needs_input, unused_data = False, True, b""
+
+    def __init__(self) -> None:
+        self._errors: list[Exception] = [OSError("wrong bits"), ValueError("an earlier error")]
+
+    def decompress(self, packed: bytes, most: int) -> bytes:
+        raise self._errors.pop(0)
+
+
+def test_the_error_of_a_stream_is_the_first_one() -> None:
+    packed = Streams(io.BytesIO(b"packed"), Broken)
+    for _ in range(2):
+        with pytest.raises(OSError, match="wrong bits"):
+            packed.readinto(bytearray(10))

@@ -15,13 +15,25 @@ def test_text_is_written_read_and_trained_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(loading, "REPEATS", 1)
-    monkeypatch.setattr(loading.shutil, "which", lambda _: None)
+    quick = Answer([{"seconds": 0.001}])
+    monkeypatch.setattr(loading.Environment, "missing", lambda _: None)
+    monkeypatch.setattr(loading.Environment, "ask", lambda *_: quick)
     here = Path(loading.__file__).resolve().parent.parent
     lines = loading.svmlight(Given(tmp_path, 300, 0, here))
-    assert [line.beside for line in lines[1:]] == ["1 core", "scikit-learn", "baseline"]
+    beside = ["1 core", "scikit-learn", "baseline", "Vowpal Wabbit"]
+    assert [line.beside for line in lines[1:]] == beside
     assert all(line.ours > 0 and line.least for line in lines[1:])
-    assert [file.name for file in tmp_path.iterdir()] == ["model"]
+    assert lines[-1].other == 0.001
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["model", "rows.vw"]
     assert "rows.svm: 0 MB" in capsys.readouterr().out
+
+
+def test_a_vowpal_wabbit_that_fails_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading.Environment, "ask", lambda *_: Answer([], "no such option"))
+    with pytest.raises(HogwildError, match="vowpalwabbit failed: no such option"):
+        loading.by_vw(tmp_path / "a.vw", tmp_path / "model")
 
 
 def test_rows_as_vowpal_wabbit_takes_them(tmp_path: Path) -> None:

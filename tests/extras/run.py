@@ -14,7 +14,7 @@ from experiments.environments import Environment
 FOLDER = Path(__file__).resolve().parent
 
 # mlflow-skinny is MLflow's client; what it needs of a database comes with Optuna
-LIBRARIES = ("mlflow-skinny", "tensorboard", "optuna", "rich", "pyarrow", "polars")
+LIBRARIES = ("mlflow-skinny", "tensorboard", "optuna", "rich", "pyarrow", "polars", "ipykernel")
 NEEDED = ("numba", "scipy", "psutil", "scikit-learn", "pandas", "pytest")
 
 

@@ -49,6 +49,15 @@ def assert_rows_are(rows: hogwild.Rows, expected: list[dict[int, float]]) -> Non
         assert found == pytest.approx(wanted, rel=1e-6, abs=1e-12), f"row {number}"
 
 
+@pytest.mark.parametrize("bits", [5, 20])
+def test_rows_of_every_length_are_sorted(bits):
+    """Up to 64 keys are sorted in blocks of 16 that are compared, more of them by digits."""
+    draw = np.random.default_rng(bits)
+    given = [" ".join(map(str, draw.integers(0, 300, size))) for size in range(140)]
+    rows = Features(bits=bits).rows(given)
+    assert_rows_are(rows, [twin.row(one, bits=bits) for one in given])
+
+
 @pytest.fixture
 def small(monkeypatch):
     """Blocks, rooms and batches of next to nothing."""

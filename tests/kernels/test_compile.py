@@ -232,11 +232,43 @@ def test_a_helper_is_compiled_once_for_all_that_call_it(monkeypatch):
     assert sum(found.is_start for _, found in recorder.buffer) == 4
 
 
-def test_a_program_of_ours_compiles_without_scipy(tmp_path: Path) -> None:
-    """It takes 0.1 s to import, for products of matrices."""
+def test_a_program_of_ours_compiles_without_scipy_and_loads_without_a_compiler(
+    tmp_path: Path,
+) -> None:
+    """scipy.linalg takes 0.1 s to import, for products of matrices; the rest of numba as long."""
     (tmp_path / "a.svm").write_text("1 1:1\n-1 2:1\n")
-    command = [sys.executable, "-X", "importtime", "-m", "hogwild", "train", "a.svm"]
-    command += ["--solver", "sgd", "--epochs", "1"]  # others use it themselves
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "numba.np.math.mathimpl" in done.stderr  # as whenever a kernel is loaded
-    assert "scipy.linalg" not in done.stderr
+    command = [sys.executable, "-X", "importtime", "-m", "hogwild", "inspect", "a.svm"]
+
+    def imported() -> str:
+        environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "kept")}
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        )
+        return done.stderr
+
+    compiling_it, loading_it = imported(), imported()
+    assert "numba.np.math.mathimpl" in compiling_it
+    assert "numba.np.math.mathimpl" not in loading_it
+    assert "scipy.linalg" not in compiling_it + loading_it
+
+
+def test_a_file_holds_no_bitcode_and_its_kernel_can_raise(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiling, "cache_folder", lambda: tmp_path)
+
+    def chosen(numbers, which):
+        if which >= len(numbers):
+            raise IndexError("no such number")
+        return numbers[which]
+
+    def made() -> Kernel:
+        return Kernel(chosen, types.float64(types.float64[::1], types.uint64))
+
+    numbers = np.arange(5.0)
+    for again in (False, True):
+        kernel = made()
+        assert kernel(numbers, np.uint64(3)) == 3.0
+        assert sum(kernel.compiled.stats.cache_hits.values()) == again
+        with pytest.raises(IndexError, match="no such number"):
+            kernel(numbers, np.uint64(5))
+    (file,) = tmp_path.iterdir()
+    assert file.stat().st_size < 15_000  # 31,000 with it

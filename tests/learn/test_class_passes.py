@@ -8,6 +8,7 @@ from scipy.special import log_softmax, softmax
 import hogwild
 from hogwild.config import Config
 from hogwild.errors import DataError, OptionError
+from hogwild.kernels.views import NO_FETCHING
 from hogwild.learn import choosing, first_epochs, newton, passes
 from hogwild.learn.linear import LinearProblem
 from tests.combinations import pairs
@@ -246,7 +247,7 @@ def test_epochs_of_descent_come_near_the_optimum(monkeypatch):
     proof = LinearProblem(rows, None, config)._outcome
     seen = []
     stored = np.zeros(16 * (COLUMNS + 1) // 4, np.float32)
-    proof.first.learn(stored, lambda: bool(seen.append(1)) or True)
+    proof.first.learn(stored, lambda: bool(seen.append(1)) or True, NO_FETCHING)
     assert 1 < len(seen) <= first_epochs.MOST
     W, b = proof._passes.read(stored)
     W = W.reshape(COLUMNS, CLASSES).T
