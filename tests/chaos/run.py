@@ -161,7 +161,7 @@ class Storm:
             f"started again from checkpoints: {sum(one.case.attempt > 0 for one in ended)} times, "
             f"and {sum(one.case.attempt > 0 and one.code == 0 for one in ended)} came to their end",
             _counted("exit codes", (one.code for one in ended)),
-            f"the last worker ended at most {max(own, default=0):.2f} s after its program",
+            f"workers were seen at most {max(own, default=0):.2f} s after the end of their program",
             f"violations: {self.violations}",
         ]
         return "\n".join(lines)

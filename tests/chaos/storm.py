@@ -27,7 +27,7 @@ class Ended(NamedTuple):
     dealt: list[Blow]
     old: bytes | None  # the model file that was there before
     strays: list[int]  # processes that had to be killed
-    outlived: float  # seconds until its last worker was gone
+    outlived: float  # seconds after its end at which one of its workers was last seen
 
 
 class Running:
@@ -45,7 +45,7 @@ class Running:
         self._due: list[tuple[float, Blow]] = []
         self._to_continue: list[tuple[float, int]] = []
         self._code: int | None = None
-        self._ended_at = 0.0
+        self._ended_at = self._outlived = 0.0
         self._unread = b""
         self._hung = False
         if case.way == COMMAND:
@@ -65,16 +65,18 @@ class Running:
                 self._give_up()
             return None
         left = members(self._pid)
-        if left and now < self._ended_at + OUTLIVING:
-            return None
+        if left:
+            self._outlived = now - self._ended_at
+            if self._outlived < OUTLIVING:
+                return None
         for pid in left:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         os.close(self._pipe)
-        seconds, outlived = self._ended_at - self._began, now - self._ended_at
+        seconds = self._ended_at - self._began
         return Ended(
             *(self.case, self.folder, self._code, seconds),
-            *(self._hung, self.dealt, self._old, left, outlived),
+            *(self._hung, self.dealt, self._old, left, self._outlived),
         )
 
     def _hear(self) -> None:
