@@ -11,10 +11,10 @@ import numpy as np
 from numba import types
 
 from hogwild.kernels.compile import Kernel, inline, kernel
-from hogwild.kernels.dot import add_planes
+from hogwild.kernels.dot import add_planes, add_row
 from hogwild.kernels.evaluate import errors_of
 from hogwild.kernels.primitives import U, readonly
-from hogwild.kernels.rows import add_to_columns, dot_with
+from hogwild.kernels.rows import dot_with
 from hogwild.kernels.targets import target_of
 from hogwild.kernels.views import DOUBLES, FLOAT, RowView, Span, type_of
 from hogwild.learn.losses import LOSSES
@@ -124,7 +124,8 @@ def hessian_product(rows, span, vector, seconds, dots, out):
         dots[row] = dot
         factor = seconds[row] * dot
         if factor != 0.0:
-            add_to_columns(rows, row, factor, out)
+            begin, end = U(rows.begins[row]), U(rows.ends[row])
+            add_row(rows.columns, rows.values, begin, end, factor, out)
 
 
 @kernel(types.void(ROWS, SPAN, READ, DOUBLES))

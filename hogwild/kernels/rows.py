@@ -4,7 +4,7 @@ import numpy as np
 from numba.types import float32, uint32, uint64, uintp, void
 
 from hogwild.kernels.compile import inline, kernel
-from hogwild.kernels.dot import add_row, dots, dots_and_square
+from hogwild.kernels.dot import dots, dots_and_square
 from hogwild.kernels.primitives import (
     LINE,
     U,
@@ -53,8 +53,8 @@ def squared_length(rows, row):
 @inline
 def add_to_columns(rows, row, factor, weights):
     """weights <- weights + factor * row."""
-    # races where shared: may get lost
-    add_row(rows.columns, rows.values, U(rows.begins[row]), U(rows.ends[row]), factor, weights)
+    for k in range(U(rows.begins[row]), U(rows.ends[row])):
+        weights[rows.columns[k]] += factor * rows.values[k]  # races where shared: may get lost
 
 
 @inline
