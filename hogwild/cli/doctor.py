@@ -23,8 +23,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--warm",
         action="store_true",
-        help="first compile the kernels of the usual losses, solvers and strategies: the first "
-        "training need not wait for them",
+        help="first compile the kernels of the usual losses, solvers, strategies and files, so "
+        "that the first training need not wait for them",
     )
 
 

@@ -30,12 +30,12 @@ Ran = subprocess.CompletedProcess[str]
 Start = Callable[..., subprocess.Popen[str]]
 
 
-def run(*words: object, cwd: Path | None = None, strict: bool = True) -> Ran:
+def run(*words: object, cwd: Path | None = None, strict: bool = True, timeout: float = 120) -> Ran:
     """Runs it; a warning of whatever part of Python ends a strict run."""
     strictly = ["-W", "error"] if strict else []
     command = [sys.executable, *strictly, "-m", "hogwild", *map(str, words)]
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=120, cwd=cwd, check=False
+        command, capture_output=True, text=True, timeout=timeout, cwd=cwd, check=False
     )
 
 
@@ -497,13 +497,48 @@ def test_doctor_compiles_what_is_usual(
     assert len({(one["task"], one.get("loss"), one.get("solver")) for one in some}) > 20
     for one in some:
         Config.of({name: value for name, value in one.items() if name != "classes"})
-    monkeypatch.setattr(warm, "trainings", lambda: [some[0], some[-1]])
+    done: list[str] = []
+    works = [("svm hinge", lambda: done.append("svm hinge")), ("text", lambda: done.append("text"))]
+    monkeypatch.setattr(warm, "works", lambda folder: works)
     shown: list[str] = []
     with status.shown_by(lambda now: shown.append(now.more if now else "")):
         assert main(["doctor", "--warm"]) == 0
-    assert "0 of 2: svm hinge sgd" in shown
-    assert "1 of 2: mf logistic" in shown
+    assert [text for text in shown if " of " in text] == ["0 of 2: svm hinge", "1 of 2: text"]
+    assert done == ["svm hinge", "text"]
     assert "kernel cache" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_after_that_usual_commands_compile_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+
+    def compiled() -> set[str]:
+        return {path.name for path in (tmp_path / "cache").rglob("*.kernel")}
+
+    assert run("doctor", "--warm", cwd=tmp_path, timeout=900).returncode == 0
+    known = compiled()
+    assert len(known) > 200
+    for words in (
+        "generate rcv1 a.svm --rows 3000 --columns 500",
+        "train a.svm --task logistic --test a.svm --model a.hog",
+        "train a.svm --solver sgd --workers 2",
+        "evaluate a.hog a.svm --certify",
+        "predict a.hog a.svm --proba --output a.txt",
+        "inspect a.hog --top 3",
+        "convert a.svm a.rows",
+        "train a.rows --folds 3",
+        "generate text b.txt --rows 3000",
+        "train b.txt --format text --ngrams 2 --idf --model b.hog",
+        "predict b.hog b.txt --output b.labels",
+        "generate ratings c.csv --users 300 --items 200 --ratings 9000 --test d.csv",
+        "train c.csv --rank 16 --test d.csv --model c.hog",
+        "recommend c.hog --user 42 --exclude-seen c.csv",
+    ):
+        assert run(*words.split(), cwd=tmp_path).returncode == 0, words
+        assert compiled() == known, words
 
 
 def test_the_planted_weights_err_by_the_noise_alone(tmp_path: Path) -> None:
