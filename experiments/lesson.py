@@ -18,7 +18,7 @@ from experiments import orders, report, run_rows
 from experiments.experiment import Line, check_names
 from experiments.run_rows import Data
 from hogwild import Config, OptionError, Result, Rows
-from hogwild.coordinator import Quiet
+from hogwild.results import Quiet
 from hogwild.scaling.svg import COLORS
 from hogwild.scaling.svg import Line as Curve
 

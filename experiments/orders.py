@@ -11,11 +11,12 @@ import numpy as np
 from experiments import report
 from experiments.measure import Line, best, seconds
 from hogwild import Config, Result, Rows
-from hogwild.coordinator import Quiet, Run
+from hogwild.coordinator import Run
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.order import permute
 from hogwild.learn.linear import LinearProblem
 from hogwild.learn.problem import Order
+from hogwild.results import Quiet
 
 EPOCHS = 3
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild import machine, trace
-from hogwild.coordinator import Result
 from hogwild.errors import HogwildError, OptionError
+from hogwild.results import Result
 
 FOLDER = Path(__file__).resolve().parent
 OUT = FOLDER / "out"

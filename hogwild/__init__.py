@@ -24,8 +24,6 @@ if TYPE_CHECKING:  # for these, a redundant alias says that the name is public
     from hogwild.certificate import Certificate as Certificate
     from hogwild.certificate import certify as certify
     from hogwild.config import Config as Config
-    from hogwild.coordinator import Result as Result
-    from hogwild.coordinator import Watcher as Watcher
     from hogwild.data.cache import cached as cached
     from hogwild.data.convert import convert as convert
     from hogwild.data.files import load as load
@@ -50,6 +48,8 @@ if TYPE_CHECKING:  # for these, a redundant alias says that the name is public
     from hogwild.models.factors import FactorModel as FactorModel
     from hogwild.models.linear import LinearModel as LinearModel
     from hogwild.parallel.pool import close_pool as close_pool
+    from hogwild.results import Result as Result
+    from hogwild.results import Watcher as Watcher
     from hogwild.selection import SearchResult as SearchResult
     from hogwild.selection import search as search
     from hogwild.streaming import StreamResult as StreamResult

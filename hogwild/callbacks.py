@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, TextIO
 
-from hogwild.coordinator import Result, Run, Watcher
+from hogwild.coordinator import Run
 from hogwild.errors import HogwildError, OptionError
 from hogwild.extras import library
 from hogwild.paths import PathLike, check_files
+from hogwild.results import Result, Watcher
 from hogwild.trace import Row
 
 NEEDED_BY = "this callback"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hogwild.config import Config
-from hogwild.coordinator import Quiet, Result, Run, State
+from hogwild.coordinator import Run
 from hogwild.data.files import load
 from hogwild.data.rows import Labels, Rows, check_same_base
 from hogwild.data.sets import Files
@@ -35,6 +35,7 @@ from hogwild.learn.sets import Set, class_weights, row_weights
 from hogwild.learn.targets import target_for
 from hogwild.machine import usable_cores
 from hogwild.models.given import Given, GivenHeads, given_model
+from hogwild.results import Quiet, Result, State
 from hogwild.threads import share_of, side_by_side
 
 # Gaps to ask of the solver, as shares of the objective. The solver continues to a smaller gap if

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from hogwild.cli.streams import complain, say
-from hogwild.coordinator import Watcher
 from hogwild.learn.choosing import AS_ASKED, METHODS
 from hogwild.learn.problem import Shown
 from hogwild.learn.proof import nearness
+from hogwild.results import Watcher
 from hogwild.trace import Row
 
 THROUGHPUT = {"nonzeros_per_second": "M nnz/s", "ratings_per_second": "M ratings/s"}

@@ -24,7 +24,7 @@ import numpy as np
 
 from hogwild import grids, status
 from hogwild.config import VOTE, Config
-from hogwild.coordinator import Quiet, Result, Run, State, Watcher
+from hogwild.coordinator import Run
 from hogwild.data.folds import folds as folds_of
 from hogwild.data.rows import Labels, Rows
 from hogwild.data.sets import Files, named
@@ -40,6 +40,7 @@ from hogwild.learn.targets import Target, target_for
 from hogwild.loops.strategies import AUTO
 from hogwild.machine import usable_cores
 from hogwild.paths import PathLike, check_files, check_space
+from hogwild.results import Quiet, Result, State, Watcher
 from hogwild.status import Doing
 from hogwild.threads import side_by_side
 from hogwild.trace import Row

@@ -8,7 +8,7 @@ import numpy as np
 from hogwild import status
 from hogwild.checkpoint import EVERY, Checkpoint, Checkpoints, Every, Identity, found, read
 from hogwild.config import Config
-from hogwild.coordinator import Run, State, Watcher
+from hogwild.coordinator import Run
 from hogwild.errors import DataError, OptionError
 from hogwild.fingerprints import digest_of
 from hogwild.learn.linear import LinearProblem
@@ -18,6 +18,7 @@ from hogwild.models.factors import FactorModel
 from hogwild.models.linear import LinearModel
 from hogwild.models.votes import VoteModel
 from hogwild.paths import PathLike
+from hogwild.results import State, Watcher
 
 Start = State | FactorModel | LinearModel | PathLike
 

@@ -16,7 +16,7 @@ from hogwild import trace as records
 from hogwild.callbacks import together
 from hogwild.checkpoint import EVERY
 from hogwild.config import TASKS, Config
-from hogwild.coordinator import Result, Run, Watcher
+from hogwild.coordinator import Run
 from hogwild.data.cache import NO_CACHE, cached
 from hogwild.data.files import by_name, features_of, load, load_weights
 from hogwild.data.opening import suffix_of
@@ -35,6 +35,7 @@ from hogwild.learn.problem import Problem
 from hogwild.live import live
 from hogwild.models.linear import LinearModel
 from hogwild.paths import PathLike, check_files, check_space
+from hogwild.results import Result, Watcher
 from hogwild.starts import GoingOn, Start
 from hogwild.trace import Row
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from hogwild import status
-from hogwild.coordinator import Quiet
 from hogwild.data.files import load, save
 from hogwild.data.ratings import Ratings
 from hogwild.data.ratings_files import load_ratings, save_ratings
 from hogwild.data.rows import Rows
 from hogwild.data.statistics import statistics
 from hogwild.errors import HogwildError
+from hogwild.results import Quiet
 from hogwild.training import train
 
 ROWS, COLUMNS, CLASSES = 200, 40, 3

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hogwild
-from hogwild.coordinator import State
+from hogwild.results import State
 from tests.fixtures.release_1 import FOLDER, NAMES, labeled, ratings
 
 TOLD = json.loads((FOLDER / "release-1.json").read_text())

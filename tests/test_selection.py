@@ -15,9 +15,9 @@ from scipy import sparse
 
 import hogwild
 from hogwild import Rows, WorkerError, coordinator, logspace, search, selection, train
-from hogwild.coordinator import State, Watcher
 from hogwild.data.folds import folds, held_out
 from hogwild.data.synthetic import rcv1
+from hogwild.results import State, Watcher
 
 SIZE, COLUMNS = 900, 300
 USUAL: dict[str, Any] = {"task": "logistic", "epochs": 8, "workers": 1}

@@ -18,12 +18,12 @@ from hogwild.cli.options import (
 from hogwild.cli.parser import Parser, group
 from hogwild.cli.streams import say
 from hogwild.cli.train_stream import exit_code, labels_of, train_on_stream
-from hogwild.coordinator import Result
 from hogwild.data.files import features_of
 from hogwild.data.sets import files_of, named
 from hogwild.display import Json, Lines, Silent
 from hogwild.errors import OptionError
 from hogwild.paths import check_files
+from hogwild.results import Result
 from hogwild.selection import check_options, is_search, search
 from hogwild.streaming import STANDARD_INPUT
 from hogwild.training import train, with_task

@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hogwild.coordinator import State
 from hogwild.data.rows import Rows
 from hogwild.errors import DataError, DivergenceError, OptionError
 from hogwild.estimators.epochs import CallbackSupportMixin, Epochs
@@ -18,6 +17,7 @@ from hogwild.estimators.parameters import NAMES, linear_options, named_as_in, wa
 from hogwild.learn.choosing import SGD
 from hogwild.loops.strategies import AUTO
 from hogwild.models.linear import LinearModel
+from hogwild.results import State
 from hogwild.trace import Row
 from hogwild.training import train
 

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from hogwild.config import DEFAULTS
-from hogwild.coordinator import Result
 from hogwild.errors import OptionError
 from hogwild.learn.losses import loss_named
 from hogwild.machine import usable_cores
+from hogwild.results import Result
 
 # Parameters of linear models whose option has another name
 NAMES = {

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from hogwild import machine, status
 from hogwild.config import Config
-from hogwild.coordinator import Quiet, Result
 from hogwild.data import rating_statistics, statistics
 from hogwild.data.ratings import Ratings
 from hogwild.data.rows import Rows
@@ -16,6 +15,7 @@ from hogwild.errors import DivergenceError
 from hogwild.learn.choosing import METHODS, OF_DESCENT
 from hogwild.loops.strategies import AUTO
 from hogwild.parallel import pool
+from hogwild.results import Quiet, Result
 from hogwild.scaling.plan import DECIDED, ONE, Configuration, Plan
 from hogwild.scaling.probe import Probe, probe, typical
 from hogwild.trace import Row

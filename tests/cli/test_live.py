@@ -21,12 +21,12 @@ import pytest
 import hogwild
 from hogwild import OptionError, status
 from hogwild.cli import main
-from hogwild.coordinator import Quiet
 from hogwild.data.files import load
 from hogwild.data.synthetic import rcv1
 from hogwild.display import Lines, ending
 from hogwild.kernels import compile as compiling
 from hogwild.live import Live, Notebook, Terminal, live
+from hogwild.results import Quiet
 from hogwild.status import Doing
 
 HIDE_RICH = "import sys; sys.modules['rich'] = None; "

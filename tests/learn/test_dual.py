@@ -11,13 +11,14 @@ from scipy.sparse import csr_matrix
 import hogwild
 from hogwild import coordinator
 from hogwild.config import Config
-from hogwild.coordinator import Run, Watcher
+from hogwild.coordinator import Run
 from hogwild.data.synthetic import rcv1
 from hogwild.errors import HogwildWarning, OptionError, WorkerError
 from hogwild.learn.dual import DualAscent
 from hogwild.learn.duals import DUALS, INWARDS
 from hogwild.learn.linear import LinearProblem
 from hogwild.learn.losses import LOSSES, SIGNS
+from hogwild.results import Watcher
 from hogwild.steps.dual import STATE
 from tests import reference
 from tests.combinations import each, pairs

@@ -6,8 +6,8 @@ from scipy.integrate import quad
 
 import hogwild
 from hogwild.config import BETA, Config
-from hogwild.coordinator import State
 from hogwild.learn.schedules import SCHEDULES
+from hogwild.results import State
 from hogwild.steps.sgd import Plan
 
 TIMES = np.unique(np.geomspace(1, 1e9, 60).round())

@@ -5,7 +5,6 @@ import pytest
 
 import hogwild
 from hogwild.config import BACKENDS
-from hogwild.coordinator import State
 from hogwild.data.synthetic import rcv1
 from hogwild.learn.averages import CANDIDATES
 from hogwild.learn.linear import LinearProblem
@@ -14,6 +13,7 @@ from hogwild.learn.schedules import SCHEDULES
 from hogwild.loops.strategies import STRATEGIES, Workers
 from hogwild.parallel.memory import shared_arrays
 from hogwild.parallel.team import Control
+from hogwild.results import State
 from tests import reference
 from tests.combinations import pairs
 

@@ -16,13 +16,13 @@ from scipy import sparse
 
 import hogwild
 from hogwild import coordinator
-from hogwild.coordinator import State, Watcher
 from hogwild.data.components import parts_apart
 from hogwild.data.synthetic import rcv1
 from hogwild.data.synthetic_ratings import movielens
 from hogwild.learn.losses import FACTOR_LOSSES
 from hogwild.loops.rounds import OrderedWorker
 from hogwild.loops.strategies import STRATEGIES
+from hogwild.results import State, Watcher
 from tests.combinations import each, pairs
 
 ROWS = [name for name, strategy in STRATEGIES.items() if strategy.rows and name != "strata"]
