@@ -21,7 +21,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -85,7 +85,7 @@ def _npz(case: random.Random, arrays: dict[str, Any], path: Path) -> Path:
                 del arrays[name]
             case 1:
                 arrays[name] = case.choice(ODD)
-            case 2 if array.size and array.dtype.kind in "iuf":
+            case 2 if array.size and array.dtype.kind in "if":
                 array.flat[case.randrange(array.size)] = case.choice([-1, 0, 1, 5, 2**31 - 1])
                 arrays[name] = array
             case _:
@@ -123,7 +123,9 @@ def _model_of_bytes(case: random.Random, number: int, folder: Path) -> None:
 
 
 def _model(case: random.Random, number: int, folder: Path) -> None:
-    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+    # A sparse model may have as many columns as memory holds, more than may be claimed here
+    silent = redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO())
+    with suppress(MemoryError), silent[0], silent[1]:
         test_hostile_files.fuzzed(case, folder / "m.hog", list(_models(folder).values()))
 
 

@@ -105,7 +105,7 @@ class Settings:
             object.__setattr__(self, name, words)
             if name == "interact" and not all(_is_pair(word) for word in words):
                 yield f"interact: must be pairs of different columns such as a:b, not {value!r}"
-        elif limits["choices"] and value is not None and value not in limits["choices"]:
+        elif limits["choices"] and value not in (known.default, *limits["choices"]):
             yield f"{name}: must be one of {', '.join(limits['choices'])}, not {value!r}"
         elif limits["least"] is not None:
             if not isinstance(value, numbers.Integral) or isinstance(value, bool):

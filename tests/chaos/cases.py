@@ -204,6 +204,7 @@ def _options(rng: random.Random) -> tuple[dict[str, Any], str]:
 def _repeatable(options: dict[str, Any]) -> dict[str, Any]:
     """Options with which the result is the same, whatever happens."""
     unlimited = {name: value for name, value in options.items() if name != "time_limit"}
+    unlimited.setdefault("epochs", 20)  # without any limit, descent with tol=0 takes minutes
     same = unlimited | {"deterministic": True}
     return same if _go_together(same) else unlimited | {"workers": 1}
 

@@ -76,16 +76,20 @@ def test_what_must_not_happen_is_noticed(folder: Path) -> None:
 
 def test_processes_of_a_session_are_found() -> None:
     sleeping = subprocess.Popen(["sh", "-c", "sleep 60 & sleep 60"], start_new_session=True)
-    try:
-        deadline = time.monotonic() + 10
-        while len(members(sleeping.pid)) < 3 and time.monotonic() < deadline:
+
+    def until_there_are(count: int) -> None:
+        deadline = time.monotonic() + 30
+        while len(members(sleeping.pid)) != count:
+            assert time.monotonic() < deadline
             time.sleep(0.01)
-        assert len(members(sleeping.pid)) == 3
+
+    try:
+        until_there_are(3)
         assert len(children(sleeping.pid)) == 2
     finally:
         os.killpg(sleeping.pid, signal.SIGKILL)
         sleeping.wait()
-    assert members(sleeping.pid) == []
+    until_there_are(0)
 
 
 @pytest.mark.parametrize("seconds", [2, pytest.param(60, marks=pytest.mark.slow)])

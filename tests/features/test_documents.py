@@ -253,6 +253,7 @@ def test_the_first_mistake_is_named_whoever_finds_it(tmp_path, small):
         ({"ngrams": 0}, "ngrams: 0 takes no words"),
         ({"characters": "5:3"}, "characters: must be from"),
         ({"counting": "tf"}, "counting: must be one of count"),
+        ({"counting": None}, "counting: must be one of count"),
         ({"interact": "a"}, "interact: must be pairs"),
         ({"ngram": 2}, "ngram"),
         ({"norm": "l1", "hashes": 0}, "hashes: must be from 1"),
