@@ -99,7 +99,9 @@ def works(folder: Path) -> Iterator[Work]:
 
 def _generate(folder: Path) -> None:
     save(rcv1(ROWS, COLUMNS, nonzeros=5)[0], folder / "generated.svm")
-    save_ratings(movielens(COLUMNS, COLUMNS, 4 * ROWS)[0], folder / "generated.csv")
+    ratings, _ = movielens(COLUMNS, COLUMNS, 4 * ROWS)
+    for part in ratings.split(0.1, 0):
+        save_ratings(part, folder / "generated.csv")
 
 
 def _train(file: Path, given: Rows, options: dict[str, Any]) -> None:

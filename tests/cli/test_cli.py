@@ -520,7 +520,7 @@ def test_after_that_usual_commands_compile_nothing(
 
     assert run("doctor", "--warm", cwd=tmp_path, timeout=900).returncode == 0
     known = compiled()
-    assert len(known) > 200
+    assert len(known) > 150
     for words in (
         "generate rcv1 a.svm --rows 3000 --columns 500",
         "train a.svm --task logistic --test a.svm --model a.hog",
