@@ -261,16 +261,16 @@ def test_a_worker_that_dies_as_a_training_is_resumed_changes_nothing(
 
 
 def test_a_time_limit_is_for_each_call(rows: hogwild.Rows, tmp_path: Path) -> None:
-    options = {"solver": "sgd", "eta0": 0.5, "tol": 0, "workers": 1}
-    options |= {"epochs": 800, "objective_every": 0}
-    going = {"checkpoint": tmp_path / "c.hog", "resume": "auto"}
+    options = {"solver": "sgd", "eta0": 0.5, "tol": 0, "workers": 1, "objective_every": 0}
+    going = {"checkpoint": tmp_path / "c.hog", "resume": "auto", "every": 10_000}
     lengths = []
     for _ in range(2):
-        found = hogwild.train(rows, time_limit=0.1, **options, **going)
+        found = hogwild.train(rows, time_limit=0.1, epochs=100_000, **options, **going)
         assert found.reason == "time"
         lengths.append(len(found.trace))
     assert lengths[0] < lengths[1]
     assert found.trace[-1]["seconds"] > 0.15
+    options |= {"epochs": lengths[1] + 20}
     done = hogwild.train(rows, **options, **going)
     assert bytes_of(done) == bytes_of(hogwild.train(rows, **options))
 
@@ -593,6 +593,7 @@ def test_a_time_limit_on_the_command_line_says_how_to_go_on(
     folder: Path, processes: list[Any]
 ) -> None:
     words = f"{WORDS} --epochs 100000 --objective-every 0 --time-limit 1 {GOING}"
+    words = words.replace("--every 15", "--every 10000")
     for _ in range(2):
         process = started(folder, words)
         processes.append(process)
