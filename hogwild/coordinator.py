@@ -106,6 +106,7 @@ class Run(Lasting):
         self._before = 0.0  # seconds of training before it was resumed
         self._holding = ExitStack()  # of the team
         self._saved: Saved = {}  # what the next epoch needs, where it may have to be repeated
+        self._copies: Arrays = {}  # arrays of it
         self._pending: Row | None = None  # the row of an epoch whose result was not measured yet
         self._ended: str | None = None  # why the training that is resumed had ended
         self._deaths = 0  # of workers, in this epoch
@@ -344,7 +345,7 @@ class Run(Lasting):
                 row.update(self._evaluate())
         self._keep(row)
         if not limit:
-            self._save(ended=None if reason == self._asked else reason)
+            self._save(ended=None if reason == self._asked else reason, is_kept=True)
             if self._checkpoints and self._checkpoints.is_due() and not reason:
                 self._write_checkpoint()
         self.interrupt.check()
@@ -709,24 +710,29 @@ class Run(Lasting):
             except WorkerError as another:
                 death = another
 
-    def _save(self, pending: Row | None = None, ended: str | None = None) -> None:
+    def _save(
+        self, pending: Row | None = None, ended: str | None = None, is_kept: bool = False
+    ) -> None:
         """Notes what the next epoch needs, where it may be needed.
 
         Args:
             pending: the row of the last epoch, if its result was not measured yet.
             ended: why training ends here.
+            is_kept: whether `_keep` was just called.
         """
         if not self._checkpoints and not isinstance(self._team, pool.Hired):
             return
         names = {*self.problem.lasting_arrays(self._shared, self._to_choose is not None)}
         names |= self._shared.keys() & {*self._kind.lasting}
-        arrays = self._saved.get("arrays", {})
-        if arrays.keys() != names:
-            arrays = {}
-        _copy({name: self._shared[name] for name in sorted(names)}, arrays)
         kept = self._kept, self._kept_last, self._kept_row
+        # Copies of some were kept just now, and stay as they are until the next epoch has ended
+        known = self._kept_last if is_kept and not self.problem.judge else {}
+        others = {name: self._shared[name] for name in sorted(names - known.keys())}
+        if pending or self._copies.keys() != others.keys():
+            self._copies = {}
+        _copy(others, self._copies)
         self._saved = {
-            "arrays": arrays,
+            "arrays": self._copies | {name: known[name] for name in sorted(names & known.keys())},
             "problem": self.problem.saved(),
             "run": self.saved(),
             "epochs": len(self.trace),

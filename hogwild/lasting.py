@@ -37,7 +37,7 @@ def copied(value: Any) -> Any:
     if isinstance(value, Lasting):
         return value.saved()
     if isinstance(value, np.ndarray):
-        return value.copy()
+        return value.copy() if value.flags.writeable else value
     if isinstance(value, tuple | list):
         return type(value)(copied(one) for one in value)
     if isinstance(value, dict):

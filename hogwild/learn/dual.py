@@ -309,10 +309,9 @@ class DualProof(Proof):
         if self._means and self._pace.work >= RESTART * self._mean_from:
             if self._mean_of:
                 shared["older"][:] = shared["mean"]
-                self._older_of, self._older_scores = (
-                    self._mean_of,
-                    scores[1 if self._mean_of > 1 else 0],
-                )
+                older = scores[1 if self._mean_of > 1 else 0]
+                older.flags.writeable = False  # so that nobody needs a copy
+                self._older_of, self._older_scores = self._mean_of, older
             self._mean_from, self._mean_of = self._pace.work, 0
         return self._sums
 
