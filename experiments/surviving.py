@@ -1,8 +1,8 @@
 """What it costs that a training survives: checkpoints, and the deaths of workers.
 
 Checkpoints: the seconds of whole calls of hogwild.train on rows of RCV1's shape, with a checkpoint
-every 5 seconds and without one, in turn, the best of several; nothing is demanded
-of shorter trainings. Deaths: the same with a worker killed five times at moments spread over the training;
+every 5 seconds and without one, in turn, the best of several; nothing is demanded of shorter
+trainings. Deaths: the same with a worker killed five times at moments spread over the training;
 deterministic trainings must end with the same bytes, others within a share of the objective.
 """
 
