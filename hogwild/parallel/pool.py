@@ -175,9 +175,15 @@ class Hired:
                 _kept = None
                 self.end()
                 return
-            _timer = threading.Timer(IDLE, close_pool)
-            _timer.daemon = True
-            _timer.start()
+            timer = threading.Timer(IDLE, close_pool)
+            timer.daemon = True
+            try:
+                timer.start()
+            except RuntimeError:  # no memory for another thread: nobody would end the workers
+                _kept = None
+                self.end()
+                return
+            _timer = timer
         finally:
             _LOCK.release()
 

@@ -134,6 +134,23 @@ def test_they_end_after_idle_time(rows: hogwild.Rows, monkeypatch: pytest.Monkey
     fitted(rows)
 
 
+def test_they_end_at_once_where_no_thread_can_wait_for_their_idle_time(
+    rows: hogwild.Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As under a limit of memory (`ulimit -v`) that training has used up."""
+
+    class Refused(threading.Timer):
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    hogwild.close_pool()
+    monkeypatch.setattr(threading, "Timer", Refused)
+    for _ in range(2):
+        assert hogwild.train(rows, workers=2, epochs=1, solver="sgd").reason == "epochs"
+        assert not pool.pids()
+        assert not psutil.Process().children()
+
+
 def test_two_threads_train_at_once(rows: hogwild.Rows) -> None:
     found: list[Any] = []
     threads = [threading.Thread(target=lambda: found.append(fitted(rows))) for _ in range(3)]
