@@ -9,7 +9,6 @@ import math
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,7 +33,7 @@ UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class Every(NamedTuple):
-    """How often to write a checkpoint: after so many epochs, or so many seconds."""
+    """How often to write a checkpoint: after a number of epochs, or of seconds."""
 
     epochs: int | None
     seconds: float | None
@@ -57,8 +56,7 @@ class Every(NamedTuple):
         return cls(None, float(found[2]) * UNITS[found[3]])
 
 
-@dataclass(frozen=True)
-class Identity:
+class Identity(NamedTuple):
     """What must be the same where a training goes on.
 
     Attributes:
@@ -170,8 +168,8 @@ def read(path: PathLike) -> Checkpoint:
             f"{path} was written by another version of hogwild: resume with that one, or begin anew"
         )
     try:
-        texts = [about.get(name) for name in ("data", "versions")]
-        if not all(isinstance(one, dict) for one in texts) or not isinstance(about["cpu"], str):
+        said = [about.get(name) for name in ("data", "versions")]
+        if not all(isinstance(one, dict) for one in said) or not isinstance(about["cpu"], str):
             raise DamageError("it does not say what it was written with")
         options, state = (_decoded(about.get(name), arrays) for name in ("options", "state"))
         if not isinstance(options, dict) or not _is_state(state):
@@ -183,21 +181,30 @@ def read(path: PathLike) -> Checkpoint:
         raise model_file.damaged(path, problem) from None
 
 
-def found(resume: PathLike | None, checkpoint: PathLike | None) -> Path | None:
-    """The file to resume from, if any: `auto` means the checkpoint, if there is one.
+def checked(
+    checkpoint: PathLike | None, every: int | str, resume: PathLike | None
+) -> tuple[Every, Path | None]:
+    """How often to write, and the file to resume from, if any; arguments as for `hogwild.train`.
 
     Raises:
-        OptionError: there is no such file, or auto has no file.
+        OptionError: lists all that is wrong.
     """
-    if resume is None:
-        return None
-    if resume == AUTO:
-        if checkpoint is None:
-            raise OptionError("resume: auto needs a checkpoint, the file to go on from")
-        return Path(checkpoint) if Path(checkpoint).exists() else None
-    if not Path(resume).exists():
-        raise OptionError(f"resume: there is no file {resume}")
-    return Path(resume)
+    often, problems = Every(EVERY, None), []
+    try:
+        often = Every.of(every)
+    except OptionError as problem:
+        problems.append(str(problem))
+    if checkpoint is None and every != EVERY:
+        problems.append("every: it needs a checkpoint, the file to write")
+    source = checkpoint if resume == AUTO else resume
+    file = None if source is None or not Path(source).exists() else Path(source)
+    if resume == AUTO and checkpoint is None:
+        problems.append("resume: auto needs a checkpoint, the file to go on from")
+    elif resume not in (None, AUTO) and file is None:
+        problems.append(f"resume: there is no file {resume}")
+    if problems:
+        raise OptionError("\n".join(problems))
+    return often, file
 
 
 def _is_state(state: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hogwild import status
-from hogwild.checkpoint import EVERY, Checkpoint, Checkpoints, Every, Identity, found, read
+from hogwild.checkpoint import Checkpoint, Checkpoints, Every, Identity, checked, read
 from hogwild.config import Config
 from hogwild.coordinator import Run
 from hogwild.errors import DataError, OptionError
@@ -48,10 +48,7 @@ class GoingOn(NamedTuple):
         resume: PathLike | None,
     ) -> "GoingOn":
         """Reads the files of models and checkpoints; arguments are those of `hogwild.train`."""
-        often = Every.of(every)
-        if checkpoint is None and every != EVERY:
-            raise OptionError("every: it needs a checkpoint, the file to write")
-        source = found(resume, checkpoint)
+        often, source = checked(checkpoint, every, resume)
         resumed = None if source is None else read(source)
         return cls(_loaded(start, family), resumed, checkpoint, often)
 

@@ -360,12 +360,19 @@ def test_rows_that_stay_on_the_disk_are_resumed(tmp_path: Path) -> None:
 # Files
 
 
-def test_a_full_disk_costs_no_training_and_the_old_checkpoint_stays(
-    rows: hogwild.Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "c.hog"
+@pytest.fixture
+def old(rows: hogwild.Rows, tmp_path: Path) -> Path:
+    """A checkpoint after one epoch, in a folder of its own."""
+    path = tmp_path / "disk" / "c.hog"
+    path.parent.mkdir()
     hogwild.train(rows, epochs=1, checkpoint=path, **SGD)
-    before = path.read_bytes()
+    return path
+
+
+def test_a_full_disk_costs_no_training_and_the_old_checkpoint_stays(
+    rows: hogwild.Rows, old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = old.read_bytes()
 
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -373,18 +380,16 @@ def test_a_full_disk_costs_no_training_and_the_old_checkpoint_stays(
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
         with pytest.warns(hogwild.HogwildWarning, match="no checkpoint: .*the disk is full"):
-            found = hogwild.train(rows, epochs=3, checkpoint=path, every=1, **SGD)
+            found = hogwild.train(rows, epochs=3, checkpoint=old, every=1, **SGD)
     assert len(found.trace) == 3
-    assert path.read_bytes() == before
-    assert [one.name for one in tmp_path.iterdir()] == ["c.hog"]
+    assert old.read_bytes() == before
+    assert [one.name for one in old.parent.iterdir()] == ["c.hog"]
 
 
 def test_the_old_checkpoint_stays_until_the_new_one_can_be_read(
-    rows: hogwild.Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rows: hogwild.Rows, old: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "c.hog"
-    hogwild.train(rows, epochs=1, checkpoint=path, **SGD)
-    before = path.read_bytes()
+    before = old.read_bytes()
     verify = model_file.verify
 
     def verify_damaged(file: Path) -> None:
@@ -396,8 +401,8 @@ def test_the_old_checkpoint_stays_until_the_new_one_can_be_read(
 
     monkeypatch.setattr(model_file, "verify", verify_damaged)
     with pytest.warns(hogwild.HogwildWarning, match="was not written as it should be"):
-        hogwild.train(rows, epochs=2, checkpoint=path, **SGD)
-    assert path.read_bytes() == before
+        hogwild.train(rows, epochs=2, checkpoint=old, **SGD)
+    assert old.read_bytes() == before
 
 
 def test_damage_is_refused_whatever_it_is(rows: hogwild.Rows, tmp_path: Path) -> None:
@@ -499,16 +504,12 @@ class Disk:
 
 
 def test_a_power_cut_leaves_the_old_checkpoint_or_the_new_one(
-    rows: hogwild.Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rows: hogwild.Rows, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    path = folder / "c.hog"
-    hogwild.train(rows, epochs=1, checkpoint=path, **SGD)
     whole = hogwild.train(rows, epochs=5, **SGD)
     with monkeypatch.context() as patched:
-        disk = Disk(folder, patched)
-        hogwild.train(rows, epochs=3, checkpoint=path, every=1, resume="auto", **SGD)
+        disk = Disk(old.parent, patched)
+        hogwild.train(rows, epochs=3, checkpoint=old, every=1, resume="auto", **SGD)
     assert len(disk.left) > 10
     reached = set()
     for number, files in enumerate(disk.left):
@@ -519,7 +520,7 @@ def test_a_power_cut_leaves_the_old_checkpoint_or_the_new_one(
         found = hogwild.train(rows, epochs=3, resume=again / "c.hog", **SGD)
         reached.add(len(found.trace))
     assert reached == {3}
-    assert_same(hogwild.train(rows, epochs=5, resume=path, **SGD), whole)
+    assert_same(hogwild.train(rows, epochs=5, resume=old, **SGD), whole)
 
 
 # The command line, and real signals

@@ -3,7 +3,7 @@
 import argparse
 from functools import partial
 
-from hogwild.checkpoint import EVERY, Every, found
+from hogwild.checkpoint import EVERY, checked
 from hogwild.cli.features import add_features, feature_options
 from hogwild.cli.options import (
     add_columns,
@@ -189,16 +189,13 @@ def _check(parsed: argparse.Namespace) -> None:
         partial(check_options, options, parsed.folds, validate, parsed.metric),
         partial(check_files, outputs, *inputs),
         partial(features_of, None, settings),
-        partial(Every.of, parsed.every or EVERY),
-        partial(found, parsed.resume, parsed.checkpoint),
+        partial(checked, parsed.checkpoint, parsed.every or EVERY, parsed.resume),
     )
     for check in checks:
         try:
             check()
         except OptionError as problem:
             problems.append(str(problem))
-    if parsed.every and not parsed.checkpoint:
-        problems.append("every: it needs --checkpoint, the file to write")
     for name in ("test", "validate", "sample_weight", "start"):
         path = getattr(parsed, name)
         if path and not all(file.exists() for file in files_of(path)):

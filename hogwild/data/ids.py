@@ -408,7 +408,7 @@ def numbers_as_ids(numbers: Numbers) -> Ids:
 
 
 def _is_a_count(array: npt.NDArray[Any]) -> bool:
-    """Whether a file's array is a number of ids that codes can tell apart."""
+    """Whether an array of a file holds a number of ids, and not more than there are codes."""
     return array.dtype.kind in INTEGERS and array.shape == (1,) and 0 <= int(array[0]) <= UNKNOWN
 
 

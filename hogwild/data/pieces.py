@@ -362,7 +362,7 @@ class _Buffer:
 
 
 def _check_line(name: str | Path, size: int) -> None:
-    """Refuses a line, of which there are so many bytes, that does not fit into memory."""
+    """Refuses a line of this many bytes or more if it does not fit into memory."""
     if size > LONG and PER_BYTE * size > available_memory():
         raise DataError(
             f"{name}: a line has more than {size // 2:,} bytes and does not fit into memory; see "

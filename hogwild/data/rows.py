@@ -234,7 +234,7 @@ class Rows:
         return self._with(y=None if y is None else label_array(y, len(self), self.name))
 
     def widened(self, columns: int) -> "Rows":
-        """The same rows, with so many columns at least; the arrays are shared."""
+        """The same rows, with at least this number of columns; the arrays are shared."""
         return self if columns <= self.columns else self._with(columns=columns)
 
     def part(self, numbers: npt.NDArray[Any]) -> "Rows":

@@ -135,31 +135,31 @@ class LbfgsProof(DescentProof):
 
     def _reset(self) -> None:
         super()._reset()
-        self._pairs: list[tuple[Doubles, Doubles, float]] = []
+        self._pairs: list[tuple[Doubles, Doubles, float]] = []  # s, y and their product
         self._last: tuple[Doubles, Doubles] | None = None  # weights, and minus their gradient
 
     def _way(self, downhill: Doubles) -> Doubles:
         """The two loops of L-BFGS."""
         self._remember(downhill)
         way, shares = downhill.copy(), []
-        for change, bend, product in reversed(self._pairs):
-            shares.append(float(inner(change, way)) / product)
-            way -= shares[-1] * bend
+        for s, y, product in reversed(self._pairs):
+            shares.append(float(inner(s, way)) / product)
+            way -= shares[-1] * y
         if self._pairs:
-            _, bend, product = self._pairs[-1]
-            way *= product / float(inner(bend, bend))
-        for change, bend, product in self._pairs:
-            way += (shares.pop() - float(inner(bend, way)) / product) * change
+            _, y, product = self._pairs[-1]
+            way *= product / float(inner(y, y))
+        for s, y, product in self._pairs:
+            way += (shares.pop() - float(inner(y, way)) / product) * s
         return way
 
     def _remember(self, downhill: Doubles) -> None:
         if self._last is not None:
-            change, bend = self._weights - self._last[0], self._last[1] - downhill
-            product = float(inner(change, bend))
-            if not change.any():  # the pairs led to no progress
+            s, y = self._weights - self._last[0], self._last[1] - downhill
+            product = float(inner(s, y))
+            if not s.any():  # the pairs led to no progress
                 self._pairs.clear()
             if product > 0.0:
-                self._pairs = [*self._pairs, (change, bend, product)][-PAIRS:]
+                self._pairs = [*self._pairs, (s, y, product)][-PAIRS:]
         self._last = self._weights.copy(), downhill
 
     def _first_length(self, way: Doubles, changes: Doubles, falls: float) -> float:

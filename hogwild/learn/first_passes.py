@@ -25,8 +25,8 @@ FEWEST = 3  # passes; earlier ones leave a gap of a tenth at least
 # products, and one that leaves more gains less than they do. Real RCV1, logistic, l2 1e-6: passes
 # leave 0.3, 0.4, 0.5 and then 0.6; beginning with 4 to 8 of them takes equally long to 1e-6
 ENOUGH = 0.5
-# A proved gap that is at most so many times the wanted one is left to slow passes, until there were
-# so many times the passes before: products prove little before they end
+# If a proved gap is at most `NEAR` times the wanted one when passes become slow, they go on until
+# there are `LONGER` times as many: products prove little before the last one
 NEAR, LONGER = 30.0, 3
 
 

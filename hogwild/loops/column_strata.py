@@ -64,7 +64,7 @@ class ColumnStrataWorker(Worker):
         weights = self._shared["stored"]
         intercept = self._shared["intercepts"].reshape(SHARDS, -1)[mine]
         intercept[:] = weights[-problem.width :]
-        # Stored apart from the weights, since other parts would write it, too
+        # Not stored with the weights: other parts would write to it, too
         stored = view(Stored, weights, weights, intercept, intercept, self._shared["row_state"])
         task = problem.task(rows[order], share)
         total = 0.0

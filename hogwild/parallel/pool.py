@@ -171,19 +171,10 @@ class Hired:
             if self._sound:
                 with contextlib.suppress(WorkerError):
                     self.run("rest", tick=nothing)
-            if not self._sound:
+            _timer = _started_timer() if self._sound else None
+            if _timer is None:
                 _kept = None
                 self.end()
-                return
-            timer = threading.Timer(IDLE, close_pool)
-            timer.daemon = True
-            try:
-                timer.start()
-            except RuntimeError:  # no memory for another thread: nobody would end the workers
-                _kept = None
-                self.end()
-                return
-            _timer = timer
         finally:
             _LOCK.release()
 
@@ -191,6 +182,17 @@ class Hired:
         """Ends the workers."""
         self._processes.close()
         self._arena.close()
+
+
+def _started_timer() -> threading.Timer | None:
+    """What ends idle workers; None if there is no memory for its thread."""
+    timer = threading.Timer(IDLE, close_pool)
+    timer.daemon = True
+    try:
+        timer.start()
+    except RuntimeError:
+        return None
+    return timer
 
 
 def _serving(arena: Arena, data: Data, control: Control) -> Work:
