@@ -142,7 +142,7 @@ class Checkpoints:
         about = {
             "kind": KIND,
             "format": FORMAT,
-            "options": _encoded(self._identity.options, arrays, "options"),
+            "options": _encoded(self._identity.options, {}, "options"),  # no arrays
             "data": self._identity.data,
             "versions": machine.versions(),
             "cpu": machine.cpu_name(),
@@ -171,7 +171,8 @@ def read(path: PathLike) -> Checkpoint:
         said = [about.get(name) for name in ("data", "versions")]
         if not all(isinstance(one, dict) for one in said) or not isinstance(about["cpu"], str):
             raise DamageError("it does not say what it was written with")
-        options, state = (_decoded(about.get(name), arrays) for name in ("options", "state"))
+        options = _decoded(about.get("options"), {})  # none is an array: they are compared
+        state = _decoded(about.get("state"), arrays)
         if not isinstance(options, dict) or not _is_state(state):
             raise DamageError("it has no state")
         return Checkpoint(

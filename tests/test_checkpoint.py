@@ -418,6 +418,13 @@ def test_damage_is_refused_whatever_it_is(rows: hogwild.Rows, tmp_path: Path) ->
         path.write_bytes(whole[:at])
         with pytest.raises(hogwild.HogwildError):
             hogwild.train(rows, epochs=3, resume=path, **SGD)
+    path.write_bytes(whole)
+    about, arrays = model_file.read(path)
+    array = next(name for name, found in arrays.items() if found.size > 1)
+    about["options"]["dict"][0][1] = {"array": array, "shape": [arrays[array].size]}
+    model_file.write(path, about, arrays)
+    with pytest.raises(hogwild.HogwildError, match="impossible"):
+        hogwild.train(rows, epochs=3, resume=path, **SGD)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -103,6 +103,8 @@ def places(thing: Any) -> list[tuple[Any, Any]]:
 
 def mutated(case: random.Random, head: dict[str, Any]) -> bytes:
     for _ in range(case.choice([1, 1, 1, 2, 4])):
+        if not head:  # all was deleted
+            break
         inside, key = case.choice(places(head))
         other, there = case.choice(places(head))
         match case.randint(0, 9):
