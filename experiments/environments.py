@@ -87,22 +87,32 @@ class Environment(NamedTuple):
         pip += ["--no-build-isolation"] if self.builders else []
         return [*commands, [*pip, *self.packages]]
 
-    def ask(self, script: Path, request: Row, threads: int) -> "Answer":
-        """Runs a script on a request; each line that it prints is a row."""
+    def ask(
+        self, script: Path, request: Row, threads: int, seconds: float | None = None
+    ) -> "Answer":
+        """Runs a script on a request, at most so long; each line that it prints is a row."""
         # What else has threads (BLAS, below the peer's own) takes one
         counts = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1"}
-        done = subprocess.run(
-            [str(self.python), str(script)],
-            input=json.dumps({"peer": self.name, "threads": threads} | request),
+        command = [str(self.python), str(script)]
+        with subprocess.Popen(
+            command,
             env=os.environ | counts,
-            capture_output=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            check=False,
-        )
-        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        ) as done:
+            asked = json.dumps({"peer": self.name, "threads": threads} | request)
+            try:
+                out, error = done.communicate(asked, timeout=seconds)
+            except subprocess.TimeoutExpired:
+                done.kill()
+                out, error = done.communicate()
+                error = f"error: a call did not end, and was ended after {seconds:g} s"
+        rows = [json.loads(line) for line in out.splitlines()]
         if not done.returncode:
             return Answer(rows)
-        return Answer(rows, last_error(f"ended with {done.returncode}\n{done.stderr}"))
+        return Answer(rows, last_error(f"ended with {done.returncode}\n{error}"))
 
 
 class Answer(NamedTuple):

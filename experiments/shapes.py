@@ -15,7 +15,8 @@ the seed only, never on how many rows there are.
              within a field. Fields have from 4 values to 266,000: a few columns are in a third of
              the rows
 
-`ratings` draws MovieLens-shaped ratings.
+`table` draws a table of numbers, whose columns have very different sizes. `ratings` draws
+MovieLens-shaped ratings.
 """
 
 from collections.abc import Callable
@@ -225,3 +226,17 @@ def ratings(count: int, seed: int) -> Ratings:
     users = max(1, count // PER_USER)
     items = max(2, round(ITEMS * (count / ITEMS_AT) ** 0.5))
     return movielens(users, items, count, seed)[0]
+
+
+def table(rows: int, columns: int, seed: int) -> Rows:
+    """Dense rows; a column's standard deviation is exp(2 z), its mean z, with z from N(0, 1).
+
+    A label is the sign of a planted score with noise of half its size, from its median.
+    """
+    random = np.random.default_rng(seed)
+    sizes, means = np.exp(2 * random.normal(size=columns)), random.normal(size=columns)
+    X = random.normal(size=(rows, columns)) * sizes + means
+    scores = X @ (random.normal(size=columns) / sizes / np.sqrt(columns))
+    scores += 0.5 * random.normal(size=rows)
+    y = np.where(scores > np.median(scores), 1.0, -1.0)
+    return Rows(X.astype(np.float32), y, name=f"table (seed {seed})")

@@ -8,13 +8,15 @@ import numpy.typing as npt
 Doubles = npt.NDArray[np.float64]
 
 ROUNDING = 1e-14  # that is added to the diagonal, so that the matrix has a factor
-# In what a product takes for a non-zero: each pair of values of a row; columns, to the third power
-PAIR, ENTRY = 0.25, 1 / 30
+# In what a product takes for a non-zero: each pair of values of a row; the same of values and
+# zeros, where rows are packed; columns, to the third power
+PAIR, PACKED_PAIR, ENTRY = 0.25, 0.02, 1 / 30
 # Columns of the largest matrix, and products that take as long as making and factoring one that
 # interior points still make
 MOST_COLUMNS, MOST_WORTH = 2_000, 250.0
-# Columns that are few, rows for each of them, and products that take as long as the matrix
-FEW_COLUMNS, FEWEST_ROWS, FEW_WORTH = 500, 2, 40.0
+# Columns that are few, unless rows are packed; rows for each of them, and products that take as
+# long as the matrix
+FEW_COLUMNS, FEWEST_ROWS, FEW_WORTH = 500, 2, 150.0
 
 
 def operations(nonzeros: int, rows: int, columns: int) -> float:
@@ -24,13 +26,24 @@ def operations(nonzeros: int, rows: int, columns: int) -> float:
 
 def products_worth(nonzeros: int, rows: int, columns: int) -> float:
     """How many products with the Hessian take as long as making and factoring it."""
-    return (PAIR * nonzeros**2 / rows + ENTRY * float(columns) ** 3) / max(1, nonzeros)
+    making = min(PAIR * nonzeros**2 / rows, PACKED_PAIR * float(columns) ** 2 * rows)
+    return (making + ENTRY * float(columns) ** 3) / max(1, nonzeros)
 
 
-def are_few(columns: int, rows: int, nonzeros: int) -> bool:
-    """Whether columns are few enough for a matrix in each step: cheap, and likely not singular."""
+def is_packed(nonzeros: int, rows: int, columns: int) -> bool:
+    """Whether the matrix is made faster from rows with their zeros; so it is where few are 0."""
+    return PACKED_PAIR * float(columns * rows) ** 2 <= PAIR * float(nonzeros) ** 2
+
+
+def are_few(columns: int, rows: int, nonzeros: int, each: int = FEWEST_ROWS) -> bool:
+    """Whether columns are few enough for a matrix in each step: cheap, and likely not singular.
+
+    Args:
+        each: the fewest rows for each column.
+    """
+    most = MOST_COLUMNS if is_packed(nonzeros, rows, columns) else FEW_COLUMNS
     is_cheap = products_worth(nonzeros, rows, columns) <= FEW_WORTH
-    return columns <= FEW_COLUMNS and FEWEST_ROWS * columns <= rows and is_cheap
+    return columns <= most and each * columns <= rows and is_cheap
 
 
 def factored(matrix: Doubles) -> Callable[[Doubles], Doubles]:

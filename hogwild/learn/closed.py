@@ -8,7 +8,6 @@ import numpy as np
 
 from hogwild.errors import OptionError
 from hogwild.kernels.compile import Kernel
-from hogwild.kernels.passes import add_products
 from hogwild.learn.cholesky import operations
 from hogwild.learn.conjugate import Solution
 from hogwild.learn.newton import Newton, NewtonProof
@@ -34,7 +33,7 @@ class ClosedProof(NewtonProof):
     """Weights that solve the normal equations."""
 
     def kernels(self, alone: bool) -> list[Kernel]:
-        return [*super().kernels(alone), add_products]
+        return [*super().kernels(alone), self._passes.of_matrix]
 
     def _direction(self, passed: Passed) -> Solution:
         """Solves H d = -gradient."""

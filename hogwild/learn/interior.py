@@ -68,7 +68,7 @@ class InteriorProof(NewtonProof):
     )
 
     def kernels(self, alone: bool) -> list[Kernel]:
-        makes = [kernels.add_products] if self._is_factored else []
+        makes = [self._passes.of_matrix] if self._is_factored else []
         several = [kernels.spread, kernels.inner, kernels.advance, kernels.turn]
         return [*self._passes.kernels(smooth=False), *several, *makes]
 

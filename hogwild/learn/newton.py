@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
-from hogwild.kernels.passes import add_products, advance, inner, turn
+from hogwild.kernels.passes import advance, inner, turn
 from hogwild.lasting import Saved
 from hogwild.learn.cholesky import MOST_COLUMNS, factored, products_worth
 from hogwild.learn.choosing import begins_with_dual
@@ -134,7 +134,7 @@ class NewtonProof(Iterated):
 
     def kernels(self, alone: bool) -> list[Kernel]:
         more = self.first.kernels if self.first else []
-        more += [add_products] if self._is_factored else []
+        more += [self._passes.of_matrix] if self._is_factored else []
         return [*self._passes.kernels(), inner, advance, turn, *more]
 
     @property

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from hogwild.kernels import passes as kernels
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.views import Span, view
+from hogwild.learn.cholesky import is_packed
 from hogwild.learn.heads import Heads, room_on_a_line
 from hogwild.learn.sets import Set
 from hogwild.threads import share_of, side_by_side
@@ -267,13 +268,29 @@ class Passes(Shards):
     def bordered(self) -> Doubles:
         """The same by weights and intercept, whose line is the last; one pass."""
         size = self._columns + 1
-        _, found = self._sums(
-            size**2, lambda *to: kernels.add_products(self._rows, to[0], self.seconds, to[1])
-        )
+        add = self._add_packed if self._is_packed else self._add_products
+        _, found = self._sums(size**2, add)
         total = found.reshape(size, size)
         if size > SMALL:
             del self._rooms[size**2, np.float64]  # of every head, and large
         return (total + total.T) / self.size
+
+    @property
+    def of_matrix(self) -> Kernel:
+        """What `hessian` and `bordered` call."""
+        return kernels.add_packed_products if self._is_packed else kernels.add_products
+
+    @property
+    def _is_packed(self) -> bool:
+        return is_packed(self._data.nonzeros, self.size, self._columns)
+
+    def _add_products(self, span: Any, out: Doubles) -> None:
+        kernels.add_products(self._rows, span, self.seconds, out)
+
+    def _add_packed(self, span: Any, out: Doubles) -> None:
+        count = int(kernels.PACKED)
+        room = np.empty(count * (self._columns + 1)), np.empty(count)
+        kernels.add_packed_products(self._rows, span, self.seconds, *room, out)
 
     def along(
         self, scores: Doubles, changes: Doubles, step: float, bias: float, share: float, turn: float

@@ -29,7 +29,8 @@ from hogwild.kernels import passes
 from hogwild.kernels import smoothed as kernels
 from hogwild.kernels.compile import Kernel
 from hogwild.lasting import Lasting
-from hogwild.learn.cholesky import FEW_WORTH, are_few
+from hogwild.learn.cholesky import FEW_WORTH, FEWEST_ROWS
+from hogwild.learn.choosing import is_smoothed
 from hogwild.learn.conjugate import Progress, Solution
 from hogwild.learn.duals import DUALS
 from hogwild.learn.heads import Heads
@@ -42,6 +43,9 @@ from hogwild.parallel.memory import Arrays
 
 WIDEST = 4.0  # times the mean loss at the start
 NARROWER = 0.25  # times the width before
+# The same, where that would leave curvature to fewer rows than so many for each column: 0.7 ends
+# stuck, and 0.95 takes twice the steps
+GENTLY, ROWS_FOR_COLUMN = 0.85, 1.5
 # What smoothing costs, over what is wanted: below it, a width is kept until the gap is proved or
 # steps gain next to nothing, over what smoothing costs
 ENOUGH, NEXT_TO_NOTHING = 0.5, 1e-3
@@ -136,9 +140,8 @@ class Kinked(Newton):
 
     def outcome(self, columns: int, nonzeros: float) -> NewtonProof:
         given = self._config, self._heads, self._data, columns
-        if self._config.loss_name != "hinge" or are_few(
-            columns, len(self._data), self._data.nonzeros
-        ):
+        sizes = columns, len(self._data), self._data.nonzeros
+        if self._config.loss_name != "hinge" or is_smoothed(self._config, *sizes):
             return SmoothedProof(*given)
         return InteriorProof(*given)
 
@@ -159,12 +162,26 @@ class SmoothedProof(NewtonProof):
     def iterate(self, shared: Arrays, passed: Passed) -> float:
         loss = super().iterate(shared, passed)
         if self.reason is None and self._is_sharp_enough:
-            self._passes.sharpen()
+            self._narrow(passed)
             self._idle = 0
-            self._look()
             self._store(shared)
             passed()
         return loss
+
+    def _narrow(self, passed: Passed) -> None:
+        """Goes on at a smaller width, but not with too few rows for the columns.
+
+        With fewer rows that have curvature than columns, steps would gain next to nothing.
+        """
+        width = self._passes.width
+        self._passes.sharpen()
+        self._look()
+        passed()
+        few = np.count_nonzero(self._passes.seconds) < ROWS_FOR_COLUMN * self._columns
+        if few and FEWEST_ROWS * self._columns <= self._rows:
+            self._passes.width = GENTLY * width
+            self._look()
+            passed()
 
     def _look_first(self, size: int, passed: Passed) -> bool:
         """Takes the present weights, and a width that suits them."""

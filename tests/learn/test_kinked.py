@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix
 
 import hogwild
 from hogwild.kernels import smoothed as smooth_kernels
-from hogwild.learn import newton, passes, smoothed
+from hogwild.learn import choosing, newton, passes, smoothed
 from hogwild.learn.duals import DUALS
 from tests.combinations import each, pairs
 
@@ -32,8 +32,7 @@ def train(X, y, weights=None, **more):
 @pytest.fixture(params=["smooth", "smooth iterated", "interior", "interior iterated"])
 def way(request, monkeypatch):
     """Losses are made smooth, or learned by interior points; with the matrix, or without it."""
-    if "interior" in request.param:
-        monkeypatch.setattr(smoothed, "are_few", lambda *given: False)
+    monkeypatch.setattr(smoothed, "is_smoothed", lambda *given: "smooth" in request.param)
     if "iterated" in request.param:
         monkeypatch.setattr(newton, "MOST_COLUMNS", 0)
     return request.param
@@ -157,7 +156,8 @@ def test_what_single_precision_does_not_prove_ends_the_training():
     assert result.trace[-1]["gap"] < 1e-6
 
 
-def test_auto_chooses_it_where_columns_are_few_and_no_class_is_rare():
+def test_auto_chooses_it_where_columns_are_few_and_no_class_is_rare(monkeypatch):
+    monkeypatch.setattr(choosing, "SMALL", 0)
     X, y, _ = draw()
     many = csr_matrix((X.data, X.indices * 1000, X.indptr), (ROWS, 1000 * COLUMNS))
     rare = np.where(np.arange(ROWS) < 20, 1, -1)
@@ -166,3 +166,16 @@ def test_auto_chooses_it_where_columns_are_few_and_no_class_is_rare():
         for given in ((X, y), (many, y), (X, rare))
     ]
     assert chosen == ["newton", "dual", "dual"]
+
+
+@pairs(loss=("hinge", "absolute", "quantile"), l2=[1e-4, 1e-6], tol=[1e-3, 1e-5])
+def test_hundreds_of_unscaled_dense_columns(loss, l2, tol):
+    """A width that leaves curvature to fewer rows than columns would end the training stuck."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(1500, 100)) * np.exp(2 * random.normal(size=100)) + 1.0
+    scores = X @ (random.normal(size=100) / X.std(axis=0)) + 5 * random.normal(size=1500)
+    y = np.sign(scores - np.median(scores)) if loss == "hinge" else scores
+    given = {"task": "svm" if loss == "hinge" else "regression", "loss": loss}
+    found = train(csr_matrix(X.astype(np.float32)), y, **given, l2=l2, tol=tol)
+    assert found.reason == "converged"
+    assert found.trace[-1]["gap"] <= tol

@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 import hogwild
 from hogwild.config import Config
 from hogwild.errors import OptionError
+from hogwild.kernels.views import Span, view
 from hogwild.learn import passes
 from hogwild.learn.conjugate import conjugate_gradients
 from hogwild.learn.heads import heads_of
@@ -125,6 +126,25 @@ def test_gradients_and_products_are_those_of_finite_differences(loss, weighted):
     assert first == pytest.approx(slope_of_w @ way + 0.5 * slope_of_b, rel=1e-3, abs=1e-5)
     expected = way @ product + way @ found.border + 0.25 * found.second
     assert second == pytest.approx(expected, rel=1e-3, abs=1e-5)
+
+
+@pairs(size=[1, 3, 8, 90], columns=[None, 1, 2, 7, 8], packed=[False, True])
+def test_the_hessian_is_one_matrix_however_it_is_made(size, columns, packed, monkeypatch):
+    """Rows with and without their zeros; some without curvature, or with a column twice."""
+    monkeypatch.setattr(passes, "is_packed", lambda *given: packed)
+    rows, X = random_rows(90, "signs")
+    columns = columns or X.shape[1]
+    monkeypatch.setattr(passes, "_spans", lambda *given: [view(Span, 0, size // 2 + 1)])
+    rows = rows._replace(columns=_frozen(rows.columns % columns))
+    whole = np.zeros((90, columns + 1))
+    for row, (begin, end) in enumerate(zip(rows.begins, rows.ends, strict=True)):
+        np.add.at(whole[row], rows.columns[begin:end], rows.values[begin:end])
+    whole[:, -1] = 1.0
+    work = Passes(heads_of("hinge", "signs", 1), Set(rows, False, 90.0), columns, 0.0)
+    work.seconds = np.random.default_rng(5).random(90) * (np.arange(90) % 3 > 0)
+    some = whole[: size // 2 + 1]
+    expected = some.T @ (work.seconds[: len(some), None] * some) / 90
+    np.testing.assert_allclose(work.bordered(), expected, rtol=1e-12, atol=1e-14)
 
 
 def test_conjugate_gradients_are_exact_after_as_many_products_as_columns():
