@@ -45,6 +45,16 @@ def copied(value: Any) -> Any:
     return value
 
 
+def fit(size: int, *arrays: Any) -> None:
+    """Checks arrays that were put back where none were, so that their size was not known.
+
+    Raises:
+        ValueError: an array is not empty, and its size is another one.
+    """
+    if any(array.size not in (0, size) for array in arrays):
+        raise ValueError(f"an array of the state has not {size:,} numbers")
+
+
 def _put(now: Any, saved: Any) -> Any:
     """The new value of an attribute whose value is `now`. Objects stay, and take their state.
 

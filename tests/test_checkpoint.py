@@ -449,6 +449,51 @@ def test_a_state_that_no_training_wrote_is_refused_or_harmless(
     assert refused > 30
 
 
+SOLVERS: dict[str, Options] = {
+    "sgd": SGD,
+    "averaged": {"solver": "sgd", "eta0": 0.5, "tol": 0, "workers": 2, "strategy": "averaged"},
+    "ftrl": SGD | {"l1": 1e-5},
+    "dual": {"solver": "dual", "tol": 0},
+    "dual, with kinks": {"solver": "dual", "loss": "hinge", "tol": 0},
+    "newton": {"solver": "newton", "loss": "logistic", "tol": 0},
+    "smooth": {"solver": "newton", "loss": "absolute", "task": "regression", "tol": 0},
+    "interior": {"solver": "newton", "loss": "hinge", "tol": 0},
+    "coordinate": {"solver": "coordinate", "l1": 1e-4, "loss": "logistic", "tol": 0},
+    "gd": {"solver": "gd", "loss": "hinge", "tol": 0},
+    "lbfgs": {"solver": "lbfgs", "loss": "logistic", "tol": 0},
+}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_arrays_of_another_length_are_refused(
+    rows: hogwild.Rows, tmp_path: Path, name: str
+) -> None:
+    """A kernel that reads beyond an array's end would end the process, or learn from anything."""
+    path, options = tmp_path / "c.hog", SOLVERS[name]
+    hogwild.train(rows, epochs=4, checkpoint=path, every=1, **options)
+    whole, arrays = model_file.read(path)
+    several = [place for place, array in arrays.items() if array.size > 1]
+    assert several
+    for place in several:
+        about, shorter = copied(whole), dict(arrays)
+        (found,) = (one for one in _arrays_within(about) if one["array"] == place)
+        each = arrays[place].size // found["shape"][0]
+        found["shape"][0] -= 1
+        shorter[place] = arrays[place][:-each]
+        model_file.write(path, about, shorter)
+        with pytest.raises(hogwild.HogwildError):
+            hogwild.train(rows, epochs=5, resume=path, **options)
+
+
+def _arrays_within(value: Any) -> Iterator[dict[str, Any]]:
+    """The places of a checkpoint's JSON that stand for arrays."""
+    if isinstance(value, dict) and "array" in value:
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _arrays_within(one)
+
+
 def spoil(value: Any, rng: random.Random) -> None:
     """Replaces something within JSON by something else, or leaves it out."""
     while True:

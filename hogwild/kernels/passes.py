@@ -162,10 +162,10 @@ def _pack(rows, row, out):
 
 @inline
 def _add_packed(z, factors, out):
-    """Adds factor * z z' for eight packed rows: two lines of the matrix at a time, from where the
-    first has its diagonal.
+    """Adds factor * z z' for eight packed rows, from the diagonal on.
 
-    Beside one row at a time, as above, each number is loaded and stored an eighth as often.
+    Beside one row at a time, numbers of the matrix are loaded and stored an eighth as often. Two
+    lines of it at a time load the rows half as often.
     """
     z0, z1, z2, z3, z4, z5, z6, z7 = z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[7]
     f = factors

@@ -22,7 +22,7 @@ import numpy as np
 
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.passes import inner
-from hogwild.lasting import Lasting
+from hogwild.lasting import Lasting, Saved, fit
 from hogwild.learn.conjugate import Solution
 from hogwild.learn.losses import LOSSES
 from hogwild.learn.newton import RESIDUAL, Newton, NewtonProof
@@ -138,6 +138,11 @@ class LbfgsProof(DescentProof):
         self._pairs: list[tuple[Doubles, Doubles, float]] = []  # s, y and their product
         self._last: tuple[Doubles, Doubles] | None = None  # weights, and minus their gradient
 
+    def put_back(self, saved: Saved) -> None:
+        super().put_back(saved)
+        known = [array for s, y, _ in self._pairs for array in (s, y)]
+        fit(self._weights.size, *known, *(self._last or ()))
+
     def _way(self, downhill: Doubles) -> Doubles:
         """The two loops of L-BFGS."""
         self._remember(downhill)
@@ -193,9 +198,9 @@ class SubgradientProof(NewtonProof):
         super()._reset()
         self._begun, self._loss, self._first = False, 0.0, 0.0
         self._steps, self._idle = 0, 0
-        self._pull: Doubles = np.zeros(0)
+        self._pull: Doubles = np.zeros(self._columns)
         self._gains = Gains()
-        self._at = self._reached = np.zeros(0)
+        self._at, self._reached = np.zeros(self._columns), np.zeros(self._rows)
         # Means of product and slope, and of the gradients, times the sum of their shares
         self._shares, self._mean, self._mean_pull = 0.0, np.zeros(2), np.zeros(self._columns)
 

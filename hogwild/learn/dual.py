@@ -17,6 +17,7 @@ from hogwild.kernels import dual as kernels
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.evaluate import squared_norm
 from hogwild.kernels.views import view
+from hogwild.lasting import Saved, fit
 from hogwild.learn.duals import DUALS
 from hogwild.learn.heads import Heads
 from hogwild.learn.losses import SIGNS
@@ -141,6 +142,10 @@ class DualProof(Proof):
         self._mean_from, self._mean_of, self._older_of = 0.0, 0, 0
         self._older_scores: npt.NDArray[np.float32] = np.zeros(0, np.float32)
         self._rebuilt_at = 0.0
+
+    def put_back(self, saved: Saved) -> None:
+        super().put_back(saved)
+        fit(self._rows, self._older_scores)
 
     # What is shared
 

@@ -75,7 +75,8 @@ class InteriorProof(NewtonProof):
     def _reset(self) -> None:
         super()._reset()
         self._begun, self._least = False, math.inf
-        self._at = self._reached = self._lack = self._excess = self._t = self._left = np.zeros(0)
+        self._at = np.zeros(self._columns + 1)
+        self._reached, self._lack, self._excess, self._t, self._left = np.zeros((5, self._rows))
 
     def iterate(self, shared: Arrays, passed: Passed) -> float:
         """Makes a step; the mean loss before it."""

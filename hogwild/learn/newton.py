@@ -22,7 +22,7 @@ import numpy.typing as npt
 from hogwild.config import Config
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.passes import advance, inner, turn
-from hogwild.lasting import Saved
+from hogwild.lasting import Saved, fit
 from hogwild.learn.cholesky import MOST_COLUMNS, factored, products_worth
 from hogwild.learn.choosing import begins_with_dual
 from hogwild.learn.class_passes import ClassPasses, ClassSlope
@@ -122,6 +122,7 @@ class NewtonProof(Iterated):
 
     def put_back(self, saved: Saved) -> None:
         super().put_back(saved)
+        fit(self._rows * self._count, self._scores)
         if len(self._scores):
             self._look_again()
 

@@ -28,7 +28,7 @@ import numpy as np
 from hogwild.kernels import passes
 from hogwild.kernels import smoothed as kernels
 from hogwild.kernels.compile import Kernel
-from hogwild.lasting import Lasting
+from hogwild.lasting import Lasting, Saved, fit
 from hogwild.learn.cholesky import FEW_WORTH, FEWEST_ROWS
 from hogwild.learn.choosing import is_smoothed
 from hogwild.learn.conjugate import Progress, Solution
@@ -158,6 +158,13 @@ class SmoothedProof(NewtonProof):
         self._best: tuple[Doubles, float, Doubles] | None = None  # with the scores
         self._least = self._blur = math.inf  # the gap, and what smoothing costs
         self._widest = 1.0
+
+    def put_back(self, saved: Saved) -> None:
+        super().put_back(saved)
+        if self._best is not None:
+            weights, _, scores = self._best
+            fit(self._columns, weights)
+            fit(self._rows, scores)
 
     def iterate(self, shared: Arrays, passed: Passed) -> float:
         loss = super().iterate(shared, passed)

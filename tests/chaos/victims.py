@@ -144,8 +144,14 @@ class _Moments:
 # Programs
 
 
-def _train(case: Case, data: Any, **more: Any) -> Any:
-    return hogwild.train(data, **(case.options | more))
+def _train(case: Case, data: Any, **more: Any) -> None:
+    _heed(hogwild.train(data, **(case.options | more)))
+
+
+def _heed(result: Any) -> None:
+    """After Ctrl-C, what was learned so far is returned: a program has to look whether it was."""
+    if result.reason == "interrupted":
+        raise KeyboardInterrupt
 
 
 def _again(case: Case, data: Any) -> None:
@@ -177,7 +183,7 @@ def _search(case: Case, data: Any) -> None:
     if isinstance(data, Ratings):
         _train(case, data, model=MODEL)
         return
-    hogwild.search(data, folds=2, model=MODEL, **case.options)
+    _heed(hogwild.search(data, folds=2, model=MODEL, **case.options))
 
 
 def _forking(case: Case, data: Any) -> None:
