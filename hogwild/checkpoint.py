@@ -82,7 +82,7 @@ class Identity(NamedTuple):
             if name not in FREE and other.options.get(name) != self.options.get(name)
         ]
         problems += [
-            f"{name}: not the data that {path} was written with"
+            f"{name}: not what {path} was written with"
             for name in dict.fromkeys([*other.data, *self.data])
             if other.data.get(name) != self.data.get(name)
         ]
@@ -161,7 +161,7 @@ def read(path: PathLike) -> Checkpoint:
     about, arrays = model_file.read(path)
     if about.get("kind") != KIND:
         raise HogwildError(
-            f"{path} is a model, and no checkpoint: go on from it with start, not resume"
+            f"{path} is a model, and no checkpoint: give it as the start, to go on from its weights"
         )
     if about.get("format") != FORMAT:
         raise ModelFileError(

@@ -283,7 +283,7 @@ def test_what_must_not_differ_is_named(rows: hogwild.Rows, tmp_path: Path) -> No
         hogwild.train(others, epochs=2, resume=path, **SGD | {"l2": 1e-3, "seed": 7})
     assert re.findall(r"^\w+", str(refused.value), re.M) == ["l2", "seed", "data", "resume"]
     assert f"{path} was written with 0.0001, and now it is 0.001" in str(refused.value)
-    with pytest.raises(hogwild.OptionError, match="start: not the data"):
+    with pytest.raises(hogwild.OptionError, match="start: not what"):
         state = hogwild.train(rows, epochs=1, **SGD).state
         hogwild.train(rows, epochs=2, resume=path, start=state, **SGD)
 
@@ -338,9 +338,9 @@ def test_a_checkpoint_is_no_model_and_a_model_no_checkpoint(
 ) -> None:
     model, checkpoint = tmp_path / "m.hog", tmp_path / "c.hog"
     hogwild.train(rows, epochs=1, model=model, checkpoint=checkpoint, **SGD)
-    with pytest.raises(hogwild.HogwildError, match="is a checkpoint: train with it as resume"):
+    with pytest.raises(hogwild.HogwildError, match="is a checkpoint, and no model: resume"):
         hogwild.load_model(checkpoint)
-    with pytest.raises(hogwild.HogwildError, match="is a model, and no checkpoint: go on from it"):
+    with pytest.raises(hogwild.HogwildError, match="is a model, and no checkpoint: give it"):
         hogwild.train(rows, resume=model)
     with pytest.raises(hogwild.HogwildError, match="is a checkpoint"):
         hogwild.train(rows, start=checkpoint)

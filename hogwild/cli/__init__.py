@@ -190,7 +190,8 @@ def _with_dashes(problems: str) -> str:
         name = found[1]
         return f"--{'no-' if name in on else ''}{name.replace('_', '-')}:"
 
-    return re.sub(r"^(\w+):", typed, problems, flags=re.M)
+    # The data is named without an option
+    return re.sub(r"^(?!data:)(\w+):", typed, problems, flags=re.M)
 
 
 def _show_warning(

@@ -25,7 +25,7 @@ def load_model(path: PathLike) -> Any:
         kind = file.get("kind", TEXT)
         if kind == CHECKPOINT:
             raise model_file.ModelFileError(
-                f"{path} is a checkpoint: train with it as resume, which saves the model"
+                f"{path} is a checkpoint, and no model: resume its training, which can save one"
             )
         if kind not in MODELS:
             raise model_file.ModelFileError(

@@ -339,7 +339,7 @@ _SURROUNDINGS: dict[str, Callable[[Case, Path], None]] = {
     "full output": _full_output,
     "strange cgroups": _strange_cgroups,
     "little memory": _little_memory,
-    "no home": _home("/nowhere/at/all"),
+    "no home": _home("/proc/nowhere/at/all"),
     "home is no folder": _home("/dev/null"),
     "fresh kernels": _fresh_kernels,
     "small disk": _mounted("disk", 4096, 20_000_000),
