@@ -61,6 +61,30 @@ def of_workers(rows: Rows, cores: int) -> list[Line]:
     return lines
 
 
+def on(rows: Rows, cores: int) -> list[Line]:
+    """Given rows: the defaults, and all cores, beside one worker."""
+    lines = []
+    for loss in ("hinge", "logistic"):
+        for l2 in LEAST:
+            options: dict[str, Any] = {"task": "svm", "loss": loss, "l2": l2}
+            chosen = train(rows, **options).header["chosen"]
+            ways: dict[str, dict[str, Any]] = {
+                "one": {"workers": 1},
+                "all": {"workers": cores},
+                "defaults": {},
+            }
+            calls: dict[str, Callable[[], float]] = {
+                name: partial(timed, partial(train, rows, **options, **way))
+                for name, way in ways.items()
+            }
+            found = best(calls, REPEATS)
+            name = f"{Path(rows.name).name}, {loss}, l2 {l2:g}, {chosen['solver']}"
+            for way, workers in ("all", cores), ("defaults", chosen["workers"]):
+                label = f"{name}, {way}: {workers}"
+                lines.append(Line(label, found[way], found["one"], seconds, "one worker"))
+    return lines
+
+
 def squares(rows: Rows) -> list[Line]:
     """The squared loss by default, beside scikit-learn's conjugate gradients, at their best."""
     from sklearn.linear_model import Ridge
@@ -97,16 +121,23 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     report.rows_option(parser, ROWS, copies=2.0)
+    parser.add_argument("--data", nargs="+", metavar="FILE", help="these, not generated rows")
     parsed = parser.parse_args()
     report.say(report.about_machine())
     cores = usable_cores()
-    lines = of_workers(rcv1(parsed.rows)[0], cores) if cores > 1 else []
-    lines += squares(rcv1(min(parsed.rows, ROWS_OF_SQUARES))[0])
+    if parsed.data:
+        lines = [line for path in parsed.data for line in on(hogwild.load(path), cores)]
+    else:
+        lines = of_workers(rcv1(parsed.rows)[0], cores) if cores > 1 else []
+        lines += squares(rcv1(min(parsed.rows, ROWS_OF_SQUARES))[0])
     if parsed.rows < ROWS:
         lines = measure.undemanded(lines)
         report.say(f"With fewer than {ROWS:,} rows nothing is demanded.")
     report.say("\n" + measure.table(lines))
-    report.record("speed-solvers", [report.header({"rows": parsed.rows}), *map(Line.record, lines)])
+    report.record(
+        "speed-solvers",
+        [report.header({"rows": parsed.rows, "data": parsed.data}), *map(Line.record, lines)],
+    )
     measure.check(lines)
 
 
