@@ -4,7 +4,7 @@ import os
 import queue
 from collections.abc import Callable, Iterable
 from functools import partial
-from threading import Lock, Thread
+from threading import Condition, Lock, Thread
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -81,6 +81,16 @@ class Helper(Thread):
 Given = tuple[Callable[[], None], "queue.SimpleQueue[None]"]  # a task, and who waits for it
 
 os.register_at_fork(before=Helper.end_all, after_in_child=Helper.forget_all)
+
+
+def lock_and_condition() -> tuple[Lock, Condition]:
+    """A lock to hold, and a condition to wait for while holding it.
+
+    Never hold the condition by `with`: its `__enter__` and `__exit__` are Python, and Ctrl-C within
+    them would leave it locked, so that other threads would wait forever.
+    """
+    lock = Lock()
+    return lock, Condition(lock)
 
 
 def share_of(size: int, count: int, rank: int) -> tuple[int, int]:

@@ -54,7 +54,7 @@ from hogwild.errors import DataError
 from hogwild.kernels.compile import Kernel, ready
 from hogwild.kernels.text import PADDING
 from hogwild.machine import available_memory, usable_cores
-from hogwild.threads import side_by_side
+from hogwild.threads import lock_and_condition, side_by_side
 
 HEAD = 1 << 16  # bytes of a file that are in its first piece, at the least
 PIECE = 1 << 20  # bytes of text parsed at a time; with what comes of them they fit into a cache
@@ -181,7 +181,7 @@ class Growing:
         self._read = 0
         self._name = f"{paths[0]}{' and others' * (len(paths) > 1)}" if paths else "the stream"
         self._to_fill = 0
-        self._filled = threading.Condition()
+        self._guard, self._filled = lock_and_condition()  # of what is still to be filled
 
     def add(self, counts: Sequence[int], size: int) -> list[int]:
         """The places of more numbers in each array; they came from `size` bytes of text.
@@ -200,7 +200,7 @@ class Growing:
         if any(len(array) < used for array, used in pairs):
             self._wait()
             self._arrays = [self._longer(array, used) for array, used in pairs]
-        with self._filled:
+        with self._guard:
             self._to_fill += 1
         return places
 
@@ -210,7 +210,7 @@ class Growing:
         try:
             yield self._arrays
         finally:
-            with self._filled:
+            with self._guard:
                 self._to_fill -= 1
                 self._filled.notify_all()
 
@@ -220,7 +220,7 @@ class Growing:
         return [array[:used] for array, used in zip(self._arrays, self.used, strict=True)]
 
     def _wait(self) -> None:
-        with self._filled:
+        with self._guard:
             self._filled.wait_for(lambda: not self._to_fill)
 
     def expect(self, counts: Sequence[int]) -> list[npt.NDArray[Any]]:
@@ -571,7 +571,7 @@ class _Reading:
         self._threads = threads
         self._sources = (_source(path, progress, lambda: self._ended) for path in paths)
         self._looking = threading.Lock()  # held by who looks for the next piece
-        self._changed = threading.Condition()  # guards all that follows
+        self._guard, self._changed = lock_and_condition()  # of all that follows
         self._open: list[Source] = []  # the last one is read from
         self._begun = self._taken = 0  # pieces
         self._ended = False  # no other piece is begun
@@ -598,19 +598,19 @@ class _Reading:
             while (given := self._next(buffer)) is not None:
                 number, source, read = given
                 done = self._parsed(source, read, buffer)
-                with self._changed:
+                with self._guard:
                     self._ready[number] = done
                 while (rest := self._take()) is not None:
                     rest()
         except BaseException:
-            with self._changed:
+            with self._guard:
                 self._end()
             raise
 
     def _next(self, buffer: _Buffer) -> tuple[int, Source | None, Read] | None:
         """The number of the next piece, its file, and what reads it."""
         with self._looking:
-            with self._changed:
+            with self._guard:
                 self._changed.wait_for(lambda: self._ended or self._has_room())
                 if self._ended:
                     return None
@@ -619,7 +619,7 @@ class _Reading:
                 read = self._look(buffer)
             except DataError as error:
                 read, problem = partial(_raise, error), error
-            with self._changed:
+            with self._guard:
                 if read is None or problem:
                     self._end()
                 if read is None:
@@ -636,7 +636,7 @@ class _Reading:
             source = next(self._sources, None)
             if source is None:
                 return None
-            with self._changed:
+            with self._guard:
                 self._open.append(source)
         return read
 
@@ -656,7 +656,7 @@ class _Reading:
 
     def _take(self) -> Callable[[], None] | None:
         """Takes the next result, if it is ready; returns the work that is left to do with it."""
-        with self._changed:
+        with self._guard:
             done = self._ready.pop(self._taken, None)
             if done is None or self._failed:
                 return None

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from threading import Condition
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +26,7 @@ from hogwild.kernels.hashing import (
 )
 from hogwild.kernels.text import PADDING
 from hogwild.kernels.views import view
-from hogwild.threads import side_by_side
+from hogwild.threads import lock_and_condition, side_by_side
 
 FIELDS = 1 << 17  # that are found before they are hashed: all of most blocks
 ENTRIES = 1 << 18  # of rows that are hashed before they are put aside
@@ -259,7 +258,7 @@ class Collector:
     """
 
     def __init__(self) -> None:
-        self._changed = Condition()
+        self._guard, self._changed = lock_and_condition()
         self._waiting: dict[int, list[Part]] = {}
         self._parts: list[Part] = []  # without their entries
         self._next = self._place = self._copying = 0
@@ -273,7 +272,7 @@ class Collector:
 
     def add(self, number: int, parts: list[Part], share: float) -> None:
         """Adds the result of a block, which is this share of the file; 0: unknown."""
-        with self._changed:
+        with self._guard:
             self._waiting[number] = parts
             placed = []
             while (some := self._waiting.pop(self._next, None)) is not None:
@@ -289,7 +288,7 @@ class Collector:
                 end = place + len(part.indices)
                 self._indices[place:end], self._values[place:end] = part.indices, part.values
         finally:
-            with self._changed:
+            with self._guard:
                 self._copying -= 1
                 self._changed.notify_all()
 

@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Callable
-from threading import Condition
 
-from hogwild.threads import side_by_side
+from hogwild.threads import lock_and_condition, side_by_side
 
 Tried = dict[float, float]  # what rates came to
 CLEAR = 0.01  # of the objective: what rises by more than this will not fall again
@@ -24,11 +23,11 @@ def best_rate(
     tried: Tried = {}
     coming: list[float] = []
     running: list[float] = []
-    changed = Condition()
+    lock, changed = lock_and_condition()
 
     def search() -> None:
         while True:
-            with changed:
+            with lock:
                 # All trials take as long: who is ready first waits, and then knows more
                 changed.wait_for(lambda: coming or not running)
                 if not coming:
@@ -40,7 +39,7 @@ def best_rate(
             try:
                 tried[rate] = objective(rate)
             finally:
-                with changed:
+                with lock:
                     running.remove(rate)
                     changed.notify_all()
 

@@ -265,6 +265,25 @@ def test_ctrl_c_ends_the_wait_for_a_pipe(threads: int) -> None:
         os.close(writing)
 
 
+def test_ctrl_c_leaves_no_condition_locked(
+    threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C within a condition's `__enter__`, which is Python, would leave the lock locked."""
+    enter, ours = threading.Condition.__enter__, str(Path(pieces.__file__).parent.parent)
+    holders = set()
+
+    def noted(condition: threading.Condition) -> bool:
+        holders.add(sys._getframe(1).f_code.co_filename)
+        return bool(enter(condition))
+
+    cut_into(8, monkeypatch)
+    path = tmp_path / "a"
+    path.write_bytes(b"a\n" * 300)
+    monkeypatch.setattr(threading.Condition, "__enter__", noted)
+    read_pieces([path], Lines(), threads)
+    assert not [holder for holder in holders if holder.startswith(ours)]
+
+
 def test_other_failures_end_all_threads(
     threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
