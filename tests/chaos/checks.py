@@ -55,9 +55,10 @@ def differences(ended: Ended, undisturbed: Ended) -> list[str]:
 
 
 def _in_pythons_own_start(case: Case, errors: str) -> bool:
-    """Whether Ctrl-C came before Python had started hogwild's program."""
+    """Whether Ctrl-C came, or files ran out, before Python had started hogwild's program."""
     begun = re.search(r"hogwild/(?!__init__)[\w/]+\.py", errors)
-    return case.way == COMMAND and "KeyboardInterrupt" in errors and not begun
+    early = "KeyboardInterrupt" in errors or "Fatal Python error: init" in errors
+    return case.way == COMMAND and early and not begun
 
 
 def _of_code(ended: Ended, errors: str) -> list[str]:

@@ -54,6 +54,7 @@ class Running:
     def look(self) -> Ended | None:
         """Deals what is due. Returns what became of the case when all of it has ended."""
         now = time.monotonic()
+        self._continue(now)
         if self._code is None:
             self._hear()
             self._deal(now)
@@ -107,6 +108,9 @@ class Running:
                 self._due.append((when, blow))
             elif _sent(whom, blow.number):
                 self._note(blow, [whom])
+
+    def _continue(self, now: float) -> None:
+        """Lets what was stopped go on: also a process of the user's, which outlives the program."""
         self._to_continue, due_back = (
             [some for some in self._to_continue if some[0] > now],
             [whom for when, whom in self._to_continue if when <= now],
