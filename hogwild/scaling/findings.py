@@ -18,6 +18,7 @@ GOOD = 0.85  # a higher efficiency counts as scaling well
 EXPLAINED = 0.5  # share of the loss that plain arithmetic must lose for the cores to be the cause
 STREAMING = 0.5  # share of the memory's bandwidth: a run that uses more is limited by it
 BUSY = 0.1  # cores: if other programs take more of the workers' cores, that is a cause
+CROWDED = 0.5  # the same, from where caches and memory cannot be told to be one
 ALIKE = 0.8  # share of the growth of computing: with as much growth on copies, sharing is no cause
 STARTING = 0.2  # share of the training time: a longer start is worth a finding
 MOST_NAMED = 6  # configurations in one sentence
@@ -54,6 +55,8 @@ def cause(study: Study, one: Summary) -> str:
     largest = max(one.losses, key=one.losses.__getitem__)
     if largest != "slower computing":
         return largest
+    if crowding(study, workers) > CROWDED:
+        return "shared cores"
     # If workers with copies became as slow, shared weights are not the cause
     if strategy.one_array and (one.apart is None or one.apart < ALIKE * one.growth):
         return "cache lines"

@@ -61,6 +61,13 @@ def test_cache_lines_are_not_blamed_where_copies_are_as_slow() -> None:
     assert bound(ONE, run("locked", 2, epoch=0.3), hogwild) == "cache lines"  # it shares, too
 
 
+def test_caches_are_not_blamed_where_other_programs_had_the_cores() -> None:
+    slow = run("combine", 2, epoch=0.08)
+    assert bound(ONE, slow, load=2.4) == "shared caches"  # two more cores were free
+    assert bound(ONE, slow, load=3.0) == "shared cores"
+    assert bound(ONE, run("hogwild", 2, epoch=0.15), load=3.0) == "shared cores"
+
+
 def test_without_a_flaw_or_without_enough_cores_there_is_no_finding() -> None:
     assert bound(ONE, GOOD) == "computing"
     assert bound(ONE) == ""
