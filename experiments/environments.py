@@ -90,28 +90,24 @@ class Environment(NamedTuple):
     def ask(
         self, script: Path, request: Row, threads: int, seconds: float | None = None
     ) -> "Answer":
-        """Runs a script on a request, at most so long; each line that it prints is a row."""
+        """Runs a script on a request, for `seconds` at most; it prints a row on each line."""
         # What else has threads (BLAS, below the peer's own) takes one
         counts = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1"}
-        command = [str(self.python), str(script)]
-        with subprocess.Popen(
-            command,
-            env=os.environ | counts,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as done:
-            asked = json.dumps({"peer": self.name, "threads": threads} | request)
-            try:
-                out, error = done.communicate(asked, timeout=seconds)
-            except subprocess.TimeoutExpired:
-                done.kill()
-                out, error = done.communicate()
-                error = f"error: a call did not end, and was ended after {seconds:g} s"
-        rows = [json.loads(line) for line in out.splitlines()]
+        try:
+            done = subprocess.run(
+                [str(self.python), str(script)],
+                input=json.dumps({"peer": self.name, "threads": threads} | request).encode(),
+                env=os.environ | counts,
+                capture_output=True,
+                timeout=seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as late:
+            return Answer(_rows_in(late.stdout), f"ended after {seconds:g} s, within a call")
+        rows = _rows_in(done.stdout)
         if not done.returncode:
             return Answer(rows)
+        error = done.stderr.decode(errors="replace")
         return Answer(rows, last_error(f"ended with {done.returncode}\n{error}"))
 
 
@@ -120,6 +116,10 @@ class Answer(NamedTuple):
 
     rows: list[Row]
     problem: str | None = None
+
+
+def _rows_in(output: bytes | None) -> list[Row]:
+    return [json.loads(line) for line in (output or b"").splitlines()]
 
 
 def pins(versions: Path) -> str:

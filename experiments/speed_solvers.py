@@ -37,6 +37,14 @@ def train(rows: Rows, **options: Any) -> hogwild.Result:
     return report.finished(hogwild.train(rows, intercept=False, **options))
 
 
+def quickest(rows: Rows, ways: dict[str, dict[str, Any]], **options: Any) -> dict[str, float]:
+    """The least seconds of whole calls, for each of some ways to train."""
+    calls: dict[str, Callable[[], float]] = {
+        name: partial(timed, partial(train, rows, **options, **way)) for name, way in ways.items()
+    }
+    return best(calls, REPEATS)
+
+
 def of_workers(rows: Rows, cores: int) -> list[Line]:
     """All cores beside one worker, and a fixed order beside the free one."""
     lines = []
@@ -47,11 +55,7 @@ def of_workers(rows: Rows, cores: int) -> list[Line]:
                 ways: dict[str, dict[str, Any]] = {"one": {"workers": 1}, "all": {"workers": cores}}
                 if solver == "dual":
                     ways["ordered"] = ways["all"] | {"deterministic": True}
-                calls: dict[str, Callable[[], float]] = {
-                    name: partial(timed, partial(train, rows, **options, **way))
-                    for name, way in ways.items()
-                }
-                found = best(calls, REPEATS)
+                found = quickest(rows, ways, **options)
                 name = f"{solver}, {loss}, l2 {l2:g}, to {gap:g}"
                 pair = name, found["all"], found["one"], seconds, "one worker"
                 lines.append(Line(*pair, least=least))
@@ -73,11 +77,7 @@ def on(rows: Rows, cores: int) -> list[Line]:
                 "all": {"workers": cores},
                 "defaults": {},
             }
-            calls: dict[str, Callable[[], float]] = {
-                name: partial(timed, partial(train, rows, **options, **way))
-                for name, way in ways.items()
-            }
-            found = best(calls, REPEATS)
+            found = quickest(rows, ways, **options)
             name = f"{Path(rows.name).name}, {loss}, l2 {l2:g}, {chosen['solver']}"
             for way, workers in ("all", cores), ("defaults", chosen["workers"]):
                 label = f"{name}, {way}: {workers}"

@@ -4,7 +4,6 @@
 """
 
 import atexit
-import dataclasses
 import errno
 import gc
 import importlib
@@ -12,7 +11,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
@@ -83,6 +82,7 @@ def _leave(code: int) -> None:
 def _run(arguments: list[str], ours: bool = False) -> int:
     warnings.showwarning = _show_warning
     begin_output()
+    options: Collection[str] = ()
     try:
         with live("--quiet" not in arguments):
             # An exception while modules are imported may be lost
@@ -93,6 +93,7 @@ def _run(arguments: list[str], ours: bool = False) -> int:
                 parser.print_help(sys.stderr)
                 return 2
             parsed = parser.parse_args(arguments)
+            options = parsed.parser._option_string_actions
             if getattr(parsed, "config", None):
                 from hogwild.cli.config_file import with_config
 
@@ -108,7 +109,7 @@ def _run(arguments: list[str], ours: bool = False) -> int:
     except SystemExit as leaving:  # argparse has printed its message
         return leaving.code if isinstance(leaving.code, int) else 1
     except OptionError as problem:
-        complain(_with_dashes(str(problem)))
+        complain(_with_dashes(str(problem), options))
         return 2
     except HogwildError as problem:
         complain(str(problem))
@@ -180,18 +181,16 @@ def parser_of(arguments: list[str]) -> Parser:
     return parser
 
 
-def _with_dashes(problems: str) -> str:
-    """Problems with the names of options as they are typed."""
-    from hogwild.config import Config  # imported late, so that `hogwild --help` starts fast
-
-    on = [known.name for known in dataclasses.fields(Config) if known.default is True]
+def _with_dashes(problems: str, options: Collection[str]) -> str:
+    """Problems with the names of a command's options as they are typed."""
 
     def typed(found: re.Match[str]) -> str:
-        name = found[1]
-        return f"--{'no-' if name in on else ''}{name.replace('_', '-')}:"
+        name = found[1].replace("_", "-")
+        return next(
+            (f"{flag}:" for flag in (f"--{name}", f"--no-{name}") if flag in options), found[0]
+        )
 
-    # The data is named without an option
-    return re.sub(r"^(?!data:)(\w+):", typed, problems, flags=re.M)
+    return re.sub(r"^(\w+):", typed, problems, flags=re.M)
 
 
 def _show_warning(

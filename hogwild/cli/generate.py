@@ -66,7 +66,7 @@ def _kind(
     parser.add_argument("output", metavar="OUT", help=file)
     add = group(parser, "data").add_argument
     add("--seed", type=int, default=0, metavar="N", help="[%(default)s]")
-    parser.set_defaults(write=write)
+    parser.set_defaults(write=write, parser=parser)  # `parser`: whose options errors name
     return add  # type: ignore[no-any-return]
 
 

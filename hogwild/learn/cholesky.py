@@ -26,13 +26,19 @@ def operations(nonzeros: int, rows: int, columns: int) -> float:
 
 def products_worth(nonzeros: int, rows: int, columns: int) -> float:
     """How many products with the Hessian take as long as making and factoring it."""
-    making = min(PAIR * nonzeros**2 / rows, PACKED_PAIR * float(columns) ** 2 * rows)
+    making = min(_making(nonzeros, rows, columns))
     return (making + ENTRY * float(columns) ** 3) / max(1, nonzeros)
 
 
 def is_packed(nonzeros: int, rows: int, columns: int) -> bool:
     """Whether the matrix is made faster from rows with their zeros; so it is where few are 0."""
-    return PACKED_PAIR * float(columns * rows) ** 2 <= PAIR * float(nonzeros) ** 2
+    sparse, packed = _making(nonzeros, rows, columns)
+    return packed <= sparse
+
+
+def _making(nonzeros: int, rows: int, columns: int) -> tuple[float, float]:
+    """How long making the matrix takes from the non-zeros of the rows, and from packed rows."""
+    return PAIR * nonzeros**2 / rows, PACKED_PAIR * float(columns) ** 2 * rows
 
 
 def are_few(columns: int, rows: int, nonzeros: int, each: int = FEWEST_ROWS) -> bool:

@@ -43,8 +43,8 @@ from hogwild.parallel.memory import Arrays
 
 WIDEST = 4.0  # times the mean loss at the start
 NARROWER = 0.25  # times the width before
-# The same, where that would leave curvature to fewer rows than so many for each column: 0.7 ends
-# stuck, and 0.95 takes twice the steps
+# Times the width before, if `NARROWER` would leave fewer rows with curvature than `ROWS_FOR_COLUMN`
+# for each column. With 0.7, training ends stuck; with 0.95, it takes twice the steps
 GENTLY, ROWS_FOR_COLUMN = 0.85, 1.5
 # What smoothing costs, over what is wanted: below it, a width is kept until the gap is proved or
 # steps gain next to nothing, over what smoothing costs

@@ -57,7 +57,8 @@ def differences(ended: Ended, undisturbed: Ended) -> list[str]:
 def _in_pythons_own_start(case: Case, errors: str) -> bool:
     """Whether Ctrl-C came, or files ran out, before Python had started hogwild's program."""
     begun = re.search(r"hogwild/(?!__init__)[\w/]+\.py", errors)
-    early = "KeyboardInterrupt" in errors or "Fatal Python error: init" in errors
+    no_files = case.surroundings == "few files" and "Fatal Python error: init" in errors
+    early = "KeyboardInterrupt" in errors or no_files
     return case.way == COMMAND and early and not begun
 
 
