@@ -38,6 +38,26 @@ def test_the_smallest_limit_of_memory_on_the_way_up(tmp_path: Path) -> None:
     assert machine.memory_limit(tmp_path / "fs", tmp_path / "own") == 1_000_000
 
 
+def test_limits_of_older_cgroups_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "own"
+    write(own, "4:memory:/a/b\n2:cpu,cpuacct:/elsewhere\n0::/c\n")
+    write(tmp_path / "fs/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n")
+    write(tmp_path / "fs/memory/a/b/memory.usage_in_bytes", "700000\n")
+    write(tmp_path / "fs/memory/a/b/memory.stat", "inactive_file 1\ntotal_inactive_file 100000\n")
+    write(tmp_path / "fs/memory/a/memory.limit_in_bytes", "1000000\n")
+    write(tmp_path / "fs/memory/a/memory.usage_in_bytes", "900000\n")
+    # A container sees its own folder as the top
+    write(tmp_path / "fs/cpu/cpu.cfs_quota_us", "150000\n")
+    write(tmp_path / "fs/cpu/cpu.cfs_period_us", "100000\n")
+    assert machine.memory_limit(tmp_path / "fs", own) == 1_000_000
+    assert machine.cpu_quota(tmp_path / "fs", own) == 1.5
+    write(tmp_path / "fs/cpu/cpu.cfs_quota_us", "-1\n")
+    assert machine.cpu_quota.__wrapped__(tmp_path / "fs", own) is None  # type: ignore[attr-defined]
+    monkeypatch.setattr(machine, "CGROUPS", tmp_path / "fs")
+    monkeypatch.setattr(machine, "OWN_CGROUP", own)
+    assert machine._container_memory_in_use() == 600_000
+
+
 GARBAGE = [
     b"",
     b"\n",
@@ -59,17 +79,21 @@ def test_garbage_in_files_of_cgroups_is_no_limit(
 ) -> None:
     folder, own = tmp_path / "a b", tmp_path / "own"
     folder.mkdir()
+    older = tmp_path / "memory" / "a b"
+    older.mkdir(parents=True)
     for name in ("cpu.max", "memory.max", "memory.current", "memory.stat"):
         (folder / name).write_bytes(text)
-    for found in (b"0::/a b\n", text, b"0::/" + text, b"0::/../a\0\xff\n"):
+    for name in ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat"):
+        (older / name).write_bytes(text)
+    for found in (b"0::/a b\n", b"4:memory:/a b\n", text, b"0::/" + text, b"0::/../a\0\xff\n"):
         own.write_bytes(found)
-        machine._cgroup_folders.cache_clear()
+        machine._cgroup_files.cache_clear()
         monkeypatch.setattr(machine, "CGROUPS", tmp_path)
         monkeypatch.setattr(machine, "OWN_CGROUP", own)
         assert machine.cpu_quota.__wrapped__(tmp_path, own) is None
         assert machine.memory_limit.__wrapped__(tmp_path, own) in (machine._whole_memory(), 1)
         assert machine._container_memory_in_use() in (0, 1)
-    machine._cgroup_folders.cache_clear()
+    machine._cgroup_files.cache_clear()
 
 
 @pytest.mark.parametrize(("quota", "cores"), [(0.5, 1), (1.5, 1), (2.5, 2), (64.0, 3), (None, 3)])

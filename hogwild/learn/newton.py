@@ -54,6 +54,8 @@ LATELY, SLOW = 10, 0.01
 ROUNDED = 1e-13
 # Of a step that is tried: what the objective must gain, and how much of its slope may be left
 GAIN, LEFT = 1e-4, 0.1
+# Of the slope at a step's other end, each time it stays: it says little beside a kink
+STALE = 0.5
 SHORTEST, LONGEST = 0.1, 0.9  # of the way between a step that is too short and one too long
 PATIENCE = 2  # steps without progress; the second is solved as exactly as rounding allows
 PROGRESS = 0.9  # share of the gap before: one that is larger is no progress
@@ -387,8 +389,10 @@ class NewtonProof(Iterated):
             if falls and abs(here) <= LEFT * abs(slope):
                 return step
             if falls and here < 0.0:
+                long_slope *= STALE if short else 1.0
                 short, short_slope = step, here
             else:
+                short_slope *= STALE if long < math.inf else 1.0
                 long, long_slope = step, here
             step = _between(short, short_slope, long, long_slope)
         return short

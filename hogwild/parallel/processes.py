@@ -174,7 +174,7 @@ class Processes:
         parent = os.getpid()
         _libc()  # a child should not have to load it
         try:
-            with _held_back(FOR_THE_PARENT), warnings.catch_warnings():
+            with held_back(FOR_THE_PARENT), warnings.catch_warnings():
                 # Python 3.12 warns about forks beside other threads. The module's docstring says
                 # why a fork is safe here
                 warnings.simplefilter("ignore", DeprecationWarning)
@@ -332,7 +332,7 @@ def _death(name: str, ending: Ending) -> WorkerError:
 
 
 @contextlib.contextmanager
-def _held_back(signals: set[signal.Signals]) -> Iterator[None]:
+def held_back(signals: set[signal.Signals]) -> Iterator[None]:
     """Holds signals back until the end of this block: a new worker must first set its handlers."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     try:

@@ -70,6 +70,7 @@ SURROUNDINGS = {
     "fresh kernels": 1,
     "small disk": 5,
     "small /dev/shm": 3,
+    "memory group": 6,
 }
 
 
@@ -266,7 +267,9 @@ def _data_for(rng: random.Random, config: Config) -> str:
 def _flags(rng: random.Random, data: str) -> list[str]:
     flags = {"--quiet": 0.15, "--json": 0.15, "--trace trace.jsonl": 0.2, f"--test {data}": 0.2}
     if not data.endswith(".csv"):
-        flags |= {"--folds 3": 0.04, "--cache": 0.05}
+        flags["--cache"] = 0.05
+    if not data.endswith((".csv", "wide.rows")):  # four exact solutions of wide rows take a minute
+        flags["--folds 3"] = 0.04
     return [flag for flag, share in flags.items() if rng.random() < share]
 
 

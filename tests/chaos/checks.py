@@ -66,7 +66,7 @@ def _of_code(ended: Ended, errors: str) -> list[str]:
     case = ended.case
     hits = {blow.number for blow in ended.dealt if blow.target != "worker"}
     allowed = {0}
-    if signal.SIGKILL in hits:
+    if signal.SIGKILL in hits or case.surroundings == "memory group":  # where the system kills
         allowed.add(-signal.SIGKILL)
     if hits.intersection(ENDINGS):
         allowed.add(INTERRUPTED)

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.chaos import cases, checks, victims
@@ -75,9 +75,12 @@ class Storm:
         ended = self._one(plain)
         self._old = (ended.folder / victims.MODEL).read_bytes()
         self._usable = set(SURROUNDINGS)
-        if not _can_mount(self._folder):
+        if not _is_possible(lambda: victims.mount_small(str(self._folder / "disk"), 1 << 20)):
             self._usable -= {"small disk", "small /dev/shm"}
             print("without small disks: only root may mount them")
+        if not _is_possible(lambda: victims.limit_memory(1 << 30)):
+            self._usable.remove("memory group")
+            print("without limits of memory: they need root, and control groups of version 1")
 
     def run(self, numbers: Iterator[int], deadline: float, jobs: int) -> None:
         """Runs cases until the deadline."""
@@ -179,15 +182,18 @@ def _shared_names() -> set[str]:
     return {name for name in names if not name.startswith(FOREIGN)}
 
 
-def _can_mount(folder: Path) -> bool:
+def _is_possible(what: Callable[[], bool]) -> bool:
+    """Whether a process can do what changes its surroundings; a forked one tries."""
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
-            code = 0 if victims.mount_small(str(folder / "disk"), 1 << 20) else 1
+            code = 0 if what() else 1
         finally:
             os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    status = os.waitpid(pid, 0)[1]
+    victims.remove_group(pid)
+    return os.waitstatus_to_exitcode(status) == 0
 
 
 if __name__ == "__main__":

@@ -73,6 +73,8 @@ class Running:
         for pid in left:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        if not victims.remove_group(self._pid) and now < self._ended_at + OUTLIVING:
+            return None  # the system has not quite done with the program's workers
         os.close(self._pipe)
         seconds = self._ended_at - self._began
         return Ended(

@@ -25,11 +25,13 @@ from hogwild.cli import main
 from hogwild.data.ratings import Ratings
 from hogwild.kernels import compile
 from hogwild.parallel.pool import close_pool
+from hogwild.parallel.processes import held_back
 from tests.chaos.cases import COMMAND, FORKED, MOMENTS, Blow, Case, words_of
 
 MODEL = "m.hog"
 NEW_MOUNTS = 0x00020000  # CLONE_NEWNS, of <linux/sched.h>
 PRIVATE = 0x44000  # MS_REC | MS_PRIVATE, of <linux/mount.h>
+GROUPS = Path("/sys/fs/cgroup/memory")  # of control groups, version 1
 GARBAGE = (
     *("", "max", "max 100000", "0 0", "-1 5", "1e9 x", "\0\xff", "9" * 40 + " 1", "50000 100000"),
     *("150000 100000", "nan nan", "1", "5000000000", "\n\n", "٣ ٤"),
@@ -189,7 +191,8 @@ def _search(case: Case, data: Any) -> None:
 def _forking(case: Case, data: Any) -> None:
     """Trains, and so does a process that the user forks."""
     _train(case, data)
-    child = os.fork()
+    with held_back({signal.SIGINT}):  # Python loses it, loudly, within what it calls after a fork
+        child = os.fork()
     if child == 0:
         code = 1
         try:
@@ -305,7 +308,7 @@ def _strange_cgroups(case: Case, folder: Path) -> None:
     for place, name in enumerate(("cpu.max", "memory.max", "memory.current", "memory.stat")):
         text = GARBAGE[int(case.amount * 1e6 + 7 * place * case.number) % len(GARBAGE)]
         (fake / name).write_text(text)
-    machine._cgroup_folders = lambda *_: [fake]  # type: ignore[assignment]
+    machine._cgroup_files = lambda *given: [fake / name for name in given[3:]]  # type: ignore[assignment]
 
 
 def _mounted(place: str, least: int, most: int) -> Callable[[Case, Path], None]:
@@ -331,6 +334,40 @@ def mount_small(place: str, size: int) -> bool:
     )
 
 
+def _memory_group(case: Case, folder: Path) -> None:
+    limit = (8 if case.way != COMMAND else 80) * 64**case.amount  # to 512 MB, or 5 GB
+    if not limit_memory(int(limit * 1e6)):
+        raise PermissionError(GROUPS)
+
+
+def limit_memory(limit: int) -> bool:
+    """Moves this process into a control group of its own; whether that is possible."""
+    group = _group_of(os.getpid())
+    try:
+        group.mkdir()
+        (group / "memory.limit_in_bytes").write_text(f"{limit}")
+        (group / "cgroup.procs").write_text("0")
+    except OSError:
+        return False
+    machine._cgroup_files.cache_clear()
+    return True
+
+
+def remove_group(pid: int) -> bool:
+    """Removes the control group of a process that has ended; whether there is none any more."""
+    try:
+        _group_of(pid).rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _group_of(pid: int) -> Path:
+    return GROUPS / f"hogwild-chaos-{pid}"
+
+
 _SURROUNDINGS: dict[str, Callable[[Case, Path], None]] = {
     "plain": _plain,
     "one core": _one_core,
@@ -344,4 +381,5 @@ _SURROUNDINGS: dict[str, Callable[[Case, Path], None]] = {
     "fresh kernels": _fresh_kernels,
     "small disk": _mounted("disk", 4096, 20_000_000),
     "small /dev/shm": _mounted("/dev/shm", 65536, 65536),
+    "memory group": _memory_group,
 }

@@ -264,6 +264,18 @@ def test_columns_of_very_different_sizes_do_no_harm(loss):
     assert sum(row["rows"] for row in result.trace) < 400 * len(y)
 
 
+def test_huge_values_in_some_columns_do_not_end_the_training():
+    """A step that one row limits to a billionth of its length is found nevertheless."""
+    random = np.random.default_rng(0)
+    X = sparse.random(1000, 6000, density=100 / 6000, format="csr", random_state=random)
+    X.data = random.normal(size=X.nnz)
+    y = np.sign(X @ random.normal(size=6000))
+    X.data[random.integers(0, X.nnz, 10)] = 1e6
+    result = train(X, y, "logistic", l2=1e-4)
+    assert result.reason == "converged"
+    assert result.trace[-1]["gap"] <= 1e-3
+
+
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_any_number_of_workers_learns_the_same_bytes(loss, monkeypatch):
     monkeypatch.setattr(passes, "SHARD", 100)
