@@ -3,7 +3,8 @@
 The file is RCV1-shaped, in a temporary folder and in the page cache, but where the table says that
 it was dropped from there. Data larger than memory is that file several times over, with a fifth of
 its size as the limit of memory; its speed is beside that in memory or the disk's, whichever is
-lower, and its memory is what belongs to the processes alone (`Pss_Anon`).
+lower, and its memory is what belongs to the processes alone (`Pss_Anon`). Where it may (root, and
+control groups of version 1), the system limits a further run's memory, with the pages of the file.
 """
 
 import argparse
@@ -11,6 +12,8 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,6 +38,7 @@ LIMIT = 5  # size of the data, over the limit of memory
 EPOCHS = 3
 REPEATS = 3
 BLOCK = 1 << 22  # bytes read at a time from the disk
+GROUPS = Path("/sys/fs/cgroup/memory")  # control groups, version 1
 
 MOST_BYTES = 6.2
 LEAST_OF_ARRAYS = 0.95
@@ -44,7 +48,10 @@ MOST_OBJECTIVE = 1.01
 
 # Trains on a file with some options, and prints the epochs' seconds and the last objective
 TRAIN = """
-import json, sys, hogwild
+import json, sys
+for group in sys.argv[3:]:
+    open(group + "/cgroup.procs", "w").write("0")
+import hogwild
 found = hogwild.train(sys.argv[1], **json.loads(sys.argv[2]))
 epochs = [row["epoch_seconds"] for row in found.trace]
 print(json.dumps({"epochs": epochs, "objective": found.trace[-1]["objective"]}))
@@ -137,10 +144,15 @@ def larger(folder: Path, file: Path, nonzeros: int) -> list[Line]:
     disk = size / timed(partial(read_all, data))
     drop(data)
     cold, _ = watched(data, options | {"memory": str(limit), "epochs": 1})
+    runs = {"page cache": away, "cold disk": cold}
+    with limited(limit) as groups:
+        for group in groups:
+            drop(data)
+            runs["limited by the system"] = trained(data, options | {"epochs": 2}, group)
     in_memory = nonzeros / min(here["epochs"])
     of_disk = disk / size * nonzeros
     found = []
-    for name, measured in (("page cache", away), ("cold disk", cold)):
+    for name, measured in runs.items():
         ours = nonzeros / min(measured["epochs"])
         lower = min((in_memory, "in memory"), (of_disk, "the disk alone"))
         given = f"{data.name}, {name}", ours, lower[0], measure.nonzeros_per_second, lower[1]
@@ -154,12 +166,29 @@ def larger(folder: Path, file: Path, nonzeros: int) -> list[Line]:
     return found
 
 
-def trained(data: Path, options: dict[str, Any]) -> dict[str, Any]:
-    """What a training in a process of its own comes to."""
-    return watched(data, options)[0]
+def trained(data: Path, options: dict[str, Any], *group: Path) -> dict[str, Any]:
+    """What a training in a process of its own comes to, perhaps in a control group."""
+    return watched(data, options, *group)[0]
 
 
-def watched(data: Path, options: dict[str, Any]) -> tuple[dict[str, Any], float]:
+@contextmanager
+def limited(limit: int) -> Iterator[list[Path]]:
+    """A control group with a limit of memory; none where this may not be made."""
+    group = GROUPS / f"hogwild-loading-{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / "memory.limit_in_bytes").write_text(f"{limit}")
+    except OSError as problem:
+        report.say(f"without a limit by the system: {problem}")
+        yield []
+        return
+    try:
+        yield [group]
+    finally:
+        group.rmdir()
+
+
+def watched(data: Path, options: dict[str, Any], *group: Path) -> tuple[dict[str, Any], float]:
     """The same, and the most bytes that the processes had for themselves."""
     most = 0.0
 
@@ -167,7 +196,7 @@ def watched(data: Path, options: dict[str, Any]) -> tuple[dict[str, Any], float]
         nonlocal most
         most = max(most, anonymous(process))
 
-    command = [sys.executable, "-c", TRAIN, str(data), json.dumps(options)]
+    command = [sys.executable, "-c", TRAIN, str(data), json.dumps(options), *map(str, group)]
     return dict(json.loads(finish(command, watch=watch))), most
 
 

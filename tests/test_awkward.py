@@ -21,6 +21,7 @@ AWKWARD = {
     "rare": "1 % of the rows are positive",
     "copies": "columns are there twice, or constant",
     "outliers": "20 values are 1e6",
+    "wide outliers": "10 of 100,000 values are 1e6, in 6,000 columns",
     "long": "rows have 2,000 values",
     "short": "rows have one value",
     "dense": "each row has all 300 columns, with a mean of 1",
@@ -47,7 +48,7 @@ def labels(X, random, wrong=0.05):
 def awkward(name):
     random = np.random.default_rng(0)
     X = random.normal(size=(SIZE, COLUMNS))
-    y = labels(X, random)
+    y = labels(X, random, wrong=0.4 if name == "noisy" else 0.05)
     if name == "sizes of columns":
         X = X * 10.0 ** np.linspace(-6, 6, COLUMNS)
     elif name == "skewed":
@@ -60,6 +61,11 @@ def awkward(name):
         X = np.hstack([X, X, np.ones((SIZE, 2)), np.full((SIZE, 1), 7.0)])
     elif name == "outliers":
         X[random.integers(0, SIZE, 20), random.integers(0, COLUMNS, 20)] = 1e6
+    elif name == "wide outliers":
+        X = sparse(random.integers(0, 6000, (1000, 100)), 6000)
+        X.data = random.normal(size=len(X.data))
+        y = labels(X, random)
+        X.data[random.integers(0, len(X.data), 10)] = 1e6
     elif name == "long":
         X = random.normal(size=(2000, 5000)) * (random.random((2000, 5000)) < 0.4)
         y = labels(X, random)
@@ -71,8 +77,6 @@ def awkward(name):
         y = labels(X, random)
     elif name == "separable":
         y = np.sign(X @ random.normal(size=COLUMNS))
-    elif name == "noisy":
-        y = labels(X, random, wrong=0.4)
     elif name == "one-hot":
         X = sparse(random.integers(0, 50, (SIZE, 5)) + 50 * np.arange(5), 250)
         y = labels(X, random)

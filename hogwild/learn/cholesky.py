@@ -14,6 +14,9 @@ PAIR, PACKED_PAIR, ENTRY = 0.25, 0.02, 1 / 30
 # Columns of the largest matrix, and products that take as long as making and factoring one that
 # interior points still make
 MOST_COLUMNS, MOST_WORTH = 2_000, 250.0
+# Rows, fewer than columns, whose products interior points make where conjugate gradients do not get
+# on. Values of 1e6 in 10 of 6,000 columns left these stuck
+MOST_ROWS = 5_000
 # Columns that are few, unless rows are packed; rows for each of them, and products that take as
 # long as the matrix
 FEW_COLUMNS, FEWEST_ROWS, FEW_WORTH = 500, 2, 150.0
@@ -28,6 +31,11 @@ def products_worth(nonzeros: int, rows: int, columns: int) -> float:
     """How many products with the Hessian take as long as making and factoring it."""
     making = min(_making(nonzeros, rows, columns))
     return (making + ENTRY * float(columns) ** 3) / max(1, nonzeros)
+
+
+def products_worth_by_rows(nonzeros: int, rows: int) -> float:
+    """The same of a matrix by rows, whose products with each other are known."""
+    return ENTRY * float(rows) ** 3 / max(1, nonzeros)
 
 
 def is_packed(nonzeros: int, rows: int, columns: int) -> bool:

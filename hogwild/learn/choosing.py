@@ -5,12 +5,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hogwild.data.labels import LabelSets
+from hogwild.data.mapped_rows import MappedRows
 from hogwild.data.rows import Rows, different
 from hogwild.errors import DataError
-from hogwild.learn.cholesky import MOST_COLUMNS, MOST_WORTH, are_few, operations, products_worth
+from hogwild.learn.cholesky import (
+    MOST_COLUMNS,
+    MOST_ROWS,
+    MOST_WORTH,
+    are_few,
+    operations,
+    products_worth,
+)
 from hogwild.learn.duals import DUALS
 from hogwild.learn.losses import LOSSES
 from hogwild.learn.needs import KINKED, ON_COLUMNS
+from hogwild.learn.row_sizes import has_outliers
 from hogwild.loops.strategies import AUTO
 
 if TYPE_CHECKING:
@@ -151,7 +160,7 @@ def _instead_of_dual(config: "Config", rows: Rows, several: bool) -> Choice | No
     if config.loss_name == "hinge":
         if times > HARD_WITH_FEW and rows.columns <= FEWEST_COLUMNS:
             return NEWTON, "columns are few, and the penalty is small beside the values"
-        if times > HARD and (_is_worth_making(rows) or apart > APART):
+        if times > HARD and (_is_worth_making(rows) or (apart > APART and _is_able(rows))):
             return (
                 NEWTON,
                 "values are large or of very different sizes, and it needs no scaled ones",
@@ -191,6 +200,12 @@ def _is_worth_making(rows: Rows) -> bool:
     """Whether interior points make and factor a matrix in each step."""
     worth = products_worth(rows.nonzeros, len(rows), rows.columns)
     return rows.columns <= MOST_COLUMNS and worth <= MOST_WORTH
+
+
+def _is_able(rows: Rows) -> bool:
+    """Whether interior points get on without a matrix, or can make one where they do not."""
+    is_small = len(rows) <= min(MOST_ROWS, rows.columns)
+    return is_small or isinstance(rows, MappedRows) or not has_outliers(rows)
 
 
 def is_unscaled(rows: Rows) -> bool:

@@ -11,6 +11,10 @@ smaller from step to step. It solves, with D_i = 1 / (excess_i / t_i + lack_i / 
 
     (l2 I + X'D X / n) dw + X'D 1 / n db = ...,   1'D X / n dw + 1'D 1 / n db = ...
 
+or, with u = D (X dw + db), as many equations as there are rows, where these are fewer than columns:
+
+    (l2 D^-1 + X X'/n) u = X (...) + l2 db,   1'u / n = ...,   l2 dw = ... - X'u / n
+
 twice: first for products of 0, which shows how small they may become, and to correct for what that
 leaves out. Some 15 to 40 steps are enough, whatever the sizes of the columns, and each has a proof
 by t, which says little until the mean of t_i y_i is near 0. A start near the optimum saves nothing:
@@ -27,7 +31,7 @@ import numpy as np
 
 from hogwild.kernels import passes as kernels
 from hogwild.kernels.compile import Kernel
-from hogwild.learn.cholesky import MOST_WORTH, factored
+from hogwild.learn.cholesky import MOST_ROWS, MOST_WORTH, factored, products_worth_by_rows
 from hogwild.learn.conjugate import Progress, conjugate_gradients
 from hogwild.learn.newton import NewtonProof
 from hogwild.learn.problem import Doubles, Passed
@@ -41,7 +45,9 @@ CENTERING = 3  # the power of the share of the products that a step to 0 would l
 # Where no matrix is worth making, conjugate gradients leave this share of the squared residual, and
 # of the products what would be added to the gap; or end after so many of them
 ENOUGH, LEAST, MOST_PRODUCTS = 1e-6, 0.01, 500
-PATIENCE = 20  # steps without progress
+# Steps without progress until the training ends; and until conjugate gradients that make the most
+# products give way to a matrix that takes longer than these
+PATIENCE, IDLE = 20, 5
 PROGRESS = 0.9  # share of the gap before: one that is larger is no progress
 
 # right -> the changes of weights and intercept, and of scores
@@ -64,8 +70,20 @@ class InteriorProof(NewtonProof):
     most_worth = MOST_WORTH
     lasting = (
         *NewtonProof.lasting,
-        *("_begun", "_least", "_at", "_reached", "_lack", "_excess", "_t", "_left"),
+        *(
+            "_begun",
+            "_least",
+            "_at",
+            "_reached",
+            "_lack",
+            "_excess",
+            "_t",
+            "_left",
+            "_in_vain",
+            "_is_hard",
+        ),
     )
+    _products_of_rows: Doubles | None = None
 
     def kernels(self, alone: bool) -> list[Kernel]:
         makes = [self._passes.of_matrix] if self._is_factored else []
@@ -74,7 +92,8 @@ class InteriorProof(NewtonProof):
 
     def _reset(self) -> None:
         super()._reset()
-        self._begun, self._least = False, math.inf
+        self._begun, self._in_vain, self._is_hard = False, False, False
+        self._least = math.inf
         self._at = np.zeros(self._columns + 1)
         self._reached, self._lack, self._excess, self._t, self._left = np.zeros((5, self._rows))
 
@@ -86,7 +105,21 @@ class InteriorProof(NewtonProof):
         loss = self._loss_at(self._scores, self._bias)
         if self.reason is None and self._advance(passed):
             self._look_at(shared, passed)
+            self._take_harder()
         return loss
+
+    def _take_harder(self) -> None:
+        """Begins anew with a matrix by rows, if conjugate gradients do not get on.
+
+        After their steps, variables may be near their bounds at the wrong places.
+        """
+        is_able = not self._is_factored and self._rows <= min(MOST_ROWS, self._columns)
+        if self._is_hard or not (is_able and self._in_vain):
+            return
+        is_cheap = products_worth_by_rows(self._nonzeros, self._rows) <= MOST_PRODUCTS
+        if is_cheap or self._idle >= IDLE:
+            self._is_hard, self._begun = True, False
+            self._idle, self._least = 0, math.inf
 
     def _start(self, passed: Passed) -> None:
         """Starts with the weights that are there, and all variables far from their bounds."""
@@ -146,7 +179,8 @@ class InteriorProof(NewtonProof):
 
     def _advance(self, passed: Passed) -> bool:
         """Makes a step, unless it was told to stop."""
-        solve = (self._is_factored and self._factored(passed)) or self._iterated(passed)
+        made = self._is_factored and self._factored(passed)
+        solve = made or (self._is_hard and self._factored_by_rows(passed)) or self._iterated(passed)
         t, left, excess, lack = self._t, self._left, self._excess, self._lack
         plain = self._step(solve, -t * excess, -left * lack)
         mu = self._product(plain, 0.0)
@@ -215,6 +249,36 @@ class InteriorProof(NewtonProof):
 
         return solve
 
+    def _factored_by_rows(self, passed: Passed) -> Solve | None:
+        """The same with as many equations as rows, for u / sqrt(D)."""
+        if self._products_of_rows is None:
+            self._products_of_rows = self._passes.products_of_rows() / self._rows
+        roots = np.sqrt(self._shares * self._second)
+        matrix = roots[:, None] * self._products_of_rows
+        matrix *= roots
+        matrix[np.diag_indices(self._rows)] += self._l2
+        try:
+            solution = factored(matrix)
+        except np.linalg.LinAlgError:
+            return None
+        of_bias = solution(self._l2 * roots) if self._intercept else roots
+
+        def solve(right: Doubles) -> tuple[Doubles, Doubles]:
+            found, bias = solution(roots * self._passes.scores(right[:-1])), 0.0
+            passed()
+            if self._intercept:
+                left = self._rows * right[-1] - float(kernels.inner(roots, found))
+                bias = left / float(kernels.inner(roots, of_bias))
+                found += bias * of_bias
+            pulled = self._passes.spread(roots * found, self._passes.seconds)[0]
+            passed()
+            weights = (right[:-1] - pulled) / self._l2
+            scores = self._passes.scores(weights) + bias
+            passed()
+            return np.append(weights, bias), scores
+
+        return solve
+
     def _iterated(self, passed: Passed) -> Solve:
         """Solves by conjugate gradients."""
         edge, corner = self._edge, self._corner
@@ -230,7 +294,9 @@ class InteriorProof(NewtonProof):
 
         def goes_on(now: Progress) -> bool:
             is_enough = now.size <= ENOUGH and now.square <= enough
-            return passed() and not is_enough and now.products < MOST_PRODUCTS
+            is_last = now.products >= MOST_PRODUCTS
+            self._in_vain |= is_last and not is_enough
+            return passed() and not is_enough and not is_last
 
         def solve(right: Doubles) -> tuple[Doubles, Doubles]:
             diagonal = np.append(self._l2 + self._diagonal, corner)

@@ -275,6 +275,19 @@ class Passes(Shards):
             del self._rooms[size**2, np.float64]  # of every head, and large
         return (total + total.T) / self.size
 
+    def products_of_rows(self) -> Doubles:
+        """The products of all rows with each other, X X', as a matrix; for few rows."""
+        from scipy.sparse import csr_matrix  # loaded where it is needed
+
+        rows, begins = self._rows, self._rows.begins.astype(np.int64)
+        lengths = rows.ends.astype(np.int64) - begins
+        ends = np.cumsum(lengths)
+        places = np.arange(ends[-1]) + np.repeat(begins - (ends - lengths), lengths)
+        parts = rows.values[places].astype(np.float64), rows.columns[places], np.append(0, ends)
+        matrix = csr_matrix(parts, (self.size, self._columns))
+        found: Doubles = (matrix @ matrix.T).toarray()
+        return found
+
     @property
     def of_matrix(self) -> Kernel:
         """What `hessian` and `bordered` call."""

@@ -15,10 +15,10 @@ from hogwild.data.rows import Rows
 from hogwild.errors import DataError, OptionError
 from hogwild.fingerprints import digest_of
 from hogwild.kernels.views import RowView, Span, view
+from hogwild.learn.row_sizes import LOOKED_AT, some_squares, typical
 from hogwild.learn.targets import Target
 
 CHUNK_NONZEROS = 4_000_000  # some milliseconds of work
-LOOKED_AT, VALUES = 256, 64  # rows, about, and values of each that tell how long rows are
 
 
 @dataclass(frozen=True)
@@ -98,17 +98,15 @@ class Set:
         return self.view.values if self.mapped is None else self.mapped.some_values()
 
     def typical_square(self) -> float:
-        """The mean squared length of a row, about: from the first values of some rows."""
-        if self.mapped is not None:
-            values = self.mapped.some_values().astype(np.float64)
-            return float(np.sum(values**2)) / max(1, len(values)) * self.nonzeros / len(self)
-        rows, some = self.view, slice(None, None, max(1, len(self) // LOOKED_AT))
-        places = rows.begins[some, None] + np.arange(VALUES, dtype=np.uint64)
-        inside = places < rows.ends[some, None]
-        if not inside.any():
-            return 0.0
-        values = rows.values[places[inside]].astype(np.float64)
-        return float(np.mean(values**2)) * self.nonzeros / len(self)
+        """The squared length of a typical row."""
+        if self.mapped is None:
+            return typical(some_squares(self.view))
+        numbers = self.mapped.drawn(np.random.default_rng(0), min(len(self), LOOKED_AT))
+        indptr, _, values = self.mapped.gather(numbers.astype(np.uint64))
+        lengths = (indptr[1:] - indptr[:-1]).astype(np.int64)
+        rows = np.repeat(np.arange(len(numbers)), lengths)
+        squares = np.bincount(rows, values.astype(np.float64) ** 2, len(numbers))
+        return typical(squares.astype(np.float64))
 
     def errors(self, scores_of: Callable[[RowView], npt.NDArray[Any]], span: Span) -> float:
         """The weight of some rows of two classes that scores put on the wrong side."""

@@ -13,7 +13,7 @@ of S:
 
 of which the former is what smoothing costs, and the latter what steps have left. It needs no scaled
 columns. Where columns are not few or nearly as many as rows, few rows would have curvature: the
-hinge is then learned by interior points.
+hinge is then learned by interior points, and so it is where values are far larger than others.
 
 After Li, Sun and Toh, "A highly efficient semismooth Newton augmented Lagrangian method for solving
 Lasso problems", 2018; for support vector machines with smooth kinks Chapelle, "Training a support
@@ -38,6 +38,7 @@ from hogwild.learn.interior import InteriorProof
 from hogwild.learn.newton import Newton, NewtonProof
 from hogwild.learn.passes import Bias, Passes, Slope
 from hogwild.learn.problem import Doubles, Passed
+from hogwild.learn.row_sizes import has_outliers
 from hogwild.learn.sets import Set
 from hogwild.parallel.memory import Arrays
 
@@ -141,9 +142,11 @@ class Kinked(Newton):
     def outcome(self, columns: int, nonzeros: float) -> NewtonProof:
         given = self._config, self._heads, self._data, columns
         sizes = columns, len(self._data), self._data.nonzeros
-        if self._config.loss_name != "hinge" or is_smoothed(self._config, *sizes):
+        if self._config.loss_name != "hinge":
             return SmoothedProof(*given)
-        return InteriorProof(*given)
+        # Rows far longer than others have kinks of other widths, and steps at any width get stuck
+        smoothed = is_smoothed(self._config, *sizes) and not has_outliers(self._data.view)
+        return (SmoothedProof if smoothed else InteriorProof)(*given)
 
 
 class SmoothedProof(NewtonProof):

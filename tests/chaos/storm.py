@@ -8,12 +8,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+import psutil
+
 from tests.chaos import victims
 from tests.chaos.cases import COMMAND, Blow, Case
 
 LIMIT = 90.0  # seconds after the last blow within which a program must end
 OUTLIVING = 15.0  # seconds within which the last worker must end after its program
 LOOK = 0.001  # seconds between two looks
+YOUNG = 0.5  # seconds after its start within which a worker may not yet be ready
 
 
 class Ended(NamedTuple):
@@ -132,8 +135,11 @@ class Running:
     def _note(self, blow: Blow, whom: list[int]) -> None:
         self._last = time.monotonic()
         self.dealt.append(blow)
-        if blow.back is not None:
-            self._to_continue += [(self._last + blow.back, one) for one in whom]
+        back = blow.back
+        if back is None and blow.number == signal.SIGSTOP and _age(whom[0]) < YOUNG:
+            back = 1.0  # it may not yet have asked for a signal at its program's death
+        if back is not None:
+            self._to_continue += [(self._last + back, one) for one in whom]
 
     def _give_up(self) -> None:
         """Ends a program that hangs; what its threads do is in its errors then."""
@@ -156,6 +162,14 @@ def _sent(whom: int, number: signal.Signals) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def _age(pid: int) -> float:
+    """Seconds since a process was started; 0 where it has ended."""
+    try:
+        return time.time() - psutil.Process(pid).create_time()
+    except psutil.Error:
+        return 0.0
 
 
 def children(pid: int) -> list[int]:

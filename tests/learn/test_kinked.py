@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix
 
 import hogwild
 from hogwild.kernels import smoothed as smooth_kernels
-from hogwild.learn import choosing, newton, passes, smoothed
+from hogwild.learn import choosing, interior, newton, passes, smoothed
 from hogwild.learn.duals import DUALS
 from tests.combinations import each, pairs
 
@@ -48,6 +48,36 @@ def test_the_optimum_is_that_of_dual_ascent(way, l2, intercept, weighted):
     found, expected = one.trace[-1], other.trace[-1]
     assert 0 <= found["gap"] <= 1.01 * tol
     assert found["objective"] == pytest.approx(expected["objective"], rel=1.01 * tol)
+
+
+@pairs(l2=[1e-1, 1e-3, 1e-5], intercept=[False, True], weighted=[False, True])
+def test_equations_by_rows_have_the_same_solution(l2, intercept, weighted, monkeypatch):
+    """Where conjugate gradients do not get on, and rows are fewer than columns."""
+    monkeypatch.setattr(smoothed, "is_smoothed", lambda *given: False)
+    monkeypatch.setattr(newton, "MOST_COLUMNS", 0)
+    monkeypatch.setattr(interior, "MOST_PRODUCTS", 1)
+    monkeypatch.setattr(interior, "IDLE", 0)
+    X, y, weights = draw()
+    random = np.random.default_rng(1)
+    X = csr_matrix(np.hstack([X.toarray(), random.normal(size=(ROWS, 2 * ROWS)) / 10]))
+    given = {"weights": weights if weighted else None, "l2": l2, "intercept": intercept}
+    one, other = (train(X, y, **given, solver=s, tol=1e-4) for s in ("newton", "dual"))
+    assert one.reason == other.reason == "converged"
+    assert len(one.trace) < 40
+    found, expected = one.trace[-1]["objective"], other.trace[-1]["objective"]
+    assert found == pytest.approx(expected, rel=1.01e-4)
+
+
+@each(kind=["some values", "some rows"])
+def test_values_far_larger_than_others_do_no_harm(kind):
+    """Smooth losses would get stuck: the kinks of such rows are of other widths."""
+    random = np.random.default_rng(1)
+    X = random.normal(size=(4000, 50)) * (random.random((4000, 50)) < 0.3)
+    y = np.sign(X @ random.normal(size=50) + random.normal(size=4000))
+    X[random.random(X.shape if kind == "some values" else 4000) < 1e-2] *= 1e6
+    result = train(csr_matrix(X).astype(np.float32), y, l2=1e-4)
+    assert result.reason == "converged"
+    assert result.trace[-1]["gap"] <= 1e-3
 
 
 NUMBERS = "absolute", "quantile", "epsilon_insensitive"
