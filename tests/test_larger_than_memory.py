@@ -52,6 +52,19 @@ def mapped(file: Path) -> MappedRows:
     return MappedRows.of(rows)
 
 
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="only Linux says so")
+@pytest.mark.parametrize(("memory", "said"), [(0, True), (1 << 40, False)])
+def test_no_more_than_blocks_is_read_where_memory_cannot_hold_the_file(
+    file: Path, monkeypatch: pytest.MonkeyPatch, memory: int, said: bool
+) -> None:
+    monkeypatch.setattr(rows_file, "available_memory", lambda: memory)
+    rows = mapped(file)
+    parts = Path("/proc/self/smaps").read_text().split(f" {file}\n")[1:]
+    flags = parts[-1].partition("VmFlags:")[2].partition("\n")[0].split()
+    assert ("rr" in flags) == said  # a mapping that is read in any order
+    assert len(rows)
+
+
 def test_every_row_is_at_hand_once_an_epoch_with_its_own_values(
     rows: hogwild.Rows, file: Path
 ) -> None:

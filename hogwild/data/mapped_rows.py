@@ -46,6 +46,7 @@ class MappedRows(StoredRows):
         found.__dict__.update(rows.__dict__)
         for name in ("_indptr", "begins", "ends", "indices", "values"):
             found.__dict__.pop(name, None)
+        found.file.expect_any_order()
         return found
 
     def bare(self) -> "MappedRows":
@@ -62,6 +63,7 @@ class MappedRows(StoredRows):
         numbers = numbers.astype(np.int64)
         blocks = numbers // self.file.each
         places = index.offsets[blocks].astype(np.int64) // 4 + numbers - blocks * self.file.each
+        self.file.ask_for_bytes(4 * places, np.full(len(places), 4))
         found: npt.NDArray[np.int64] = index.words[places].astype(np.int64)
         if np.any(found > np.diff(index.firsts.astype(np.int64))[blocks]):
             raise self.file.damaged("a row is longer than its block")
@@ -143,6 +145,7 @@ class Reader:
 
     def __init__(self, rows: MappedRows) -> None:
         self._rows, self._file = rows, rows.file
+        self._file.expect_any_order()  # it may have been opened again, in another process
         self._size = len(rows)
         # Where rows begin and end: pages that nobody writes to take no memory
         self._pointers = mmap.mmap(-1, max(1, 16 * self._size), flags=mmap.MAP_PRIVATE)
@@ -162,6 +165,7 @@ class Reader:
         places = np.cumsum(sizes)
         self._make_room(int(places[-1]))
         self._forget()
+        self._file.ask_for(blocks)  # again, where memory was too short to keep them
         piece = Piece(self._begins, self._ends, self._columns, self._values)
         self._file.open(blocks.astype(np.uint64), places - sizes, piece)
         return piece

@@ -38,7 +38,7 @@ from hogwild.fingerprints import know
 from hogwild.kernels import row_blocks as kernels
 from hogwild.kernels.row_blocks import Blocks, block_bytes
 from hogwild.kernels.views import view
-from hogwild.machine import usable_cores
+from hogwild.machine import available_memory, usable_cores
 from hogwild.model_file import DamageError
 from hogwild.models.contents import Contents
 from hogwild.threads import in_shares
@@ -312,7 +312,8 @@ class RowsFile:
         if not self.each or self.blocks * LINE > size:
             raise self.damaged("there is no room for its rows")
         self._head = start
-        self.bytes = np.frombuffer(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), np.uint8)
+        self._map = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+        self.bytes = np.frombuffer(self._map, np.uint8)
         text = self.bytes[place:].tobytes()
         if zlib.crc32(text) != check:
             raise self.damaged("the part behind the blocks does not have its checksum")
@@ -406,17 +407,31 @@ class RowsFile:
                 "as it was written"
             )
 
+    def expect_any_order(self) -> None:
+        """Tells the system that blocks will be opened in any order, if memory cannot hold the file.
+
+        Else it reads what lies around each page that is not there, up to 8 MB for a block of 60 KB:
+        the best where all of it will be used, and 30 times too much where it is dropped before.
+        """
+        if hasattr(mmap, "MADV_RANDOM") and self.size > available_memory():
+            self._map.madvise(mmap.MADV_RANDOM)
+
     def ask_for(self, blocks: npt.NDArray[np.int64]) -> None:
         """Tells the system that some blocks, in ascending order, will be wanted soon."""
-        if not hasattr(os, "posix_fadvise") or not len(blocks) or self._are_there(blocks):
+        if not len(blocks) or self._are_there(blocks):
             return
         last = np.flatnonzero(np.diff(blocks, append=blocks[-1] + 2) > 1)
         first = np.append(0, last[:-1] + 1)
-        offsets = self.index.offsets
+        begins, ends = self.index.offsets[blocks[first]], self.index.offsets[blocks[last] + 1]
+        self.ask_for_bytes(begins, ends - begins)
+
+    def ask_for_bytes(self, begins: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> None:
+        """Tells the system that some parts of the file will be wanted soon."""
+        if not hasattr(os, "posix_fadvise"):
+            return
         with suppress(OSError):
-            for begin, end in zip(offsets[blocks[first]], offsets[blocks[last] + 1], strict=True):
-                size = int(end - begin)
-                os.posix_fadvise(self._descriptor, int(begin), size, os.POSIX_FADV_WILLNEED)
+            for begin, size in zip(begins.tolist(), sizes.tolist(), strict=True):
+                os.posix_fadvise(self._descriptor, begin, size, os.POSIX_FADV_WILLNEED)
 
     def _are_there(self, blocks: npt.NDArray[np.int64]) -> bool:
         """Whether some of these blocks are in memory; then likely all are."""
