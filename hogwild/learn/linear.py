@@ -368,7 +368,7 @@ class LinearProblem(RowProblem):
                 + (
                     f"give a memory of {-(-least // 2**20)}M or more"
                     if limit
-                    else f"{available / 2**20:,.0f} MB are available"
+                    else f"{available / 2**20:,.0f} MB are available. Get more memory"
                 )
                 + ", or train with fewer workers"
             )
