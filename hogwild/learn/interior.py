@@ -70,18 +70,8 @@ class InteriorProof(NewtonProof):
     most_worth = MOST_WORTH
     lasting = (
         *NewtonProof.lasting,
-        *(
-            "_begun",
-            "_least",
-            "_at",
-            "_reached",
-            "_lack",
-            "_excess",
-            "_t",
-            "_left",
-            "_in_vain",
-            "_is_hard",
-        ),
+        *("_begun", "_least", "_at", "_reached", "_lack", "_excess", "_t", "_left"),
+        *("_in_vain", "_is_hard"),
     )
     _products_of_rows: Doubles | None = None
 
