@@ -89,7 +89,7 @@ def _of_code(ended: Ended, errors: str) -> list[str]:
 
 def _of_files(ended: Ended, errors: str) -> list[str]:
     names = {path.name for path in ended.folder.iterdir()} - KNOWN
-    between_names = any(map(_is_between_names, ended.dealt)) or ended.case.attempt
+    between_names = any(map(is_between_names, ended.dealt)) or ended.case.attempt
     if ended.code and between_names:
         names = {name for name in names if not name.endswith(".part")}
     found = [f"{name} was left over" for name in sorted(names)]
@@ -112,7 +112,7 @@ def _of_files(ended: Ended, errors: str) -> list[str]:
     return found + _of_model(path)
 
 
-def _is_between_names(blow: Blow) -> bool:
+def is_between_names(blow: Blow) -> bool:
     """No single call replaces a file by a new one; the next writer of the file takes the name."""
     return blow.moment == "renaming" and not blow.delay
 
