@@ -62,5 +62,5 @@ def test_what_functions_import_has_a_reason() -> None:
 
 def test_late_imports_are_seen() -> None:
     """The tests above would pass if nothing were found."""
-    assert ("hogwild.config", True) in IMPORTS["hogwild.cli"]
+    assert ("hogwild.cli.config_file", True) in IMPORTS["hogwild.cli"]
     assert ("hogwild.config", False) in IMPORTS["hogwild.grids"]
