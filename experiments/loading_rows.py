@@ -49,7 +49,7 @@ MOST_OBJECTIVE = 1.01
 # Trains on a file with some options, and prints the epochs' seconds and the last objective
 TRAIN = """
 import json, sys
-for group in sys.argv[3:]:
+for group in sys.argv[3:]:  # before the imports, whose memory counts
     open(group + "/cgroup.procs", "w").write("0")
 import hogwild
 found = hogwild.train(sys.argv[1], **json.loads(sys.argv[2]))
@@ -58,14 +58,11 @@ print(json.dumps({"epochs": epochs, "objective": found.trace[-1]["objective"]}))
 """
 
 # Reads a file from one end to the other in a control group, and prints the seconds
-READ = f"""
-import sys, time
+READ = """
+import pathlib, sys
+from experiments import loading_rows, measure
 open(sys.argv[2] + "/cgroup.procs", "w").write("0")
-buffer, began = bytearray({BLOCK}), time.perf_counter()
-with open(sys.argv[1], "rb", buffering=0) as opened:
-    while opened.readinto(buffer):
-        pass
-print(time.perf_counter() - began)
+print(measure.timed(lambda: loading_rows.read_all(pathlib.Path(sys.argv[1]))))
 """
 
 
@@ -156,8 +153,8 @@ def larger(folder: Path, file: Path, nonzeros: int) -> list[Line]:
     drop(data)
     cold, _ = watched(data, options | {"memory": str(limit), "epochs": 1})
     runs = [("page cache", away, disk), ("cold disk", cold, disk)]
-    with limited(limit) as groups:
-        for group in groups:
+    with limited(limit) as group:
+        if group is not None:
             drop(data)
             alone = float(finish([sys.executable, "-c", READ, str(data), str(group)]))
             drop(data)
@@ -179,13 +176,13 @@ def larger(folder: Path, file: Path, nonzeros: int) -> list[Line]:
     return found
 
 
-def trained(data: Path, options: dict[str, Any], *group: Path) -> dict[str, Any]:
+def trained(data: Path, options: dict[str, Any], group: Path | None = None) -> dict[str, Any]:
     """What a training in a process of its own comes to, perhaps in a control group."""
-    return watched(data, options, *group)[0]
+    return watched(data, options, group)[0]
 
 
 @contextmanager
-def limited(limit: int) -> Iterator[list[Path]]:
+def limited(limit: int) -> Iterator[Path | None]:
     """A control group with a limit of memory; none where this may not be made."""
     group = GROUPS / f"hogwild-loading-{os.getpid()}"
     try:
@@ -193,15 +190,17 @@ def limited(limit: int) -> Iterator[list[Path]]:
         (group / "memory.limit_in_bytes").write_text(f"{limit}")
     except OSError as problem:
         report.say(f"without a limit by the system: {problem}")
-        yield []
+        yield None
         return
     try:
-        yield [group]
+        yield group
     finally:
         group.rmdir()
 
 
-def watched(data: Path, options: dict[str, Any], *group: Path) -> tuple[dict[str, Any], float]:
+def watched(
+    data: Path, options: dict[str, Any], group: Path | None = None
+) -> tuple[dict[str, Any], float]:
     """The same, and the most bytes that the processes had for themselves."""
     most = 0.0
 
@@ -209,7 +208,8 @@ def watched(data: Path, options: dict[str, Any], *group: Path) -> tuple[dict[str
         nonlocal most
         most = max(most, anonymous(process))
 
-    command = [sys.executable, "-c", TRAIN, str(data), json.dumps(options), *map(str, group)]
+    command = [sys.executable, "-c", TRAIN, str(data), json.dumps(options)]
+    command += [] if group is None else [str(group)]
     return dict(json.loads(finish(command, watch=watch))), most
 
 

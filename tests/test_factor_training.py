@@ -154,7 +154,8 @@ def test_tasks_done_at_once_share_no_row(ratings, backend, monkeypatch, tmp_path
     told = np.concatenate([np.loadtxt(path, ndmin=2) for path in tmp_path.iterdir()])
     assert len(told) == 2 * BANDS**2
     assert len(np.unique(told[:, :3], axis=0)) == 2 * BANDS**2
-    assert len(list(tmp_path.iterdir())) >= 4  # all had something to do; a thread may be a new one
+    workers = len(list(tmp_path.iterdir()))  # all of them had something to do
+    assert workers == 4 or (workers > 4 and backend == "thread")  # helper threads end when idle
     together = 0
     for epoch, user, item, began, ended in told:
         at_once = told[(told[:, 3] < ended) & (told[:, 4] > began)]

@@ -38,6 +38,11 @@ def products_worth_by_rows(nonzeros: int, rows: int) -> float:
     return ENTRY * float(rows) ** 3 / max(1, nonzeros)
 
 
+def are_rows_few(rows: int, columns: int) -> bool:
+    """Whether a matrix by rows is smaller than one by columns, and small enough to be made."""
+    return rows <= min(MOST_ROWS, columns)
+
+
 def is_packed(nonzeros: int, rows: int, columns: int) -> bool:
     """Whether the matrix is made faster from rows with their zeros; so it is where few are 0."""
     sparse, packed = _making(nonzeros, rows, columns)

@@ -10,9 +10,9 @@ from hogwild.data.rows import Rows, different
 from hogwild.errors import DataError
 from hogwild.learn.cholesky import (
     MOST_COLUMNS,
-    MOST_ROWS,
     MOST_WORTH,
     are_few,
+    are_rows_few,
     operations,
     products_worth,
 )
@@ -160,7 +160,7 @@ def _instead_of_dual(config: "Config", rows: Rows, several: bool) -> Choice | No
     if config.loss_name == "hinge":
         if times > HARD_WITH_FEW and rows.columns <= FEWEST_COLUMNS:
             return NEWTON, "columns are few, and the penalty is small beside the values"
-        if times > HARD and (_is_worth_making(rows) or (apart > APART and _is_able(rows))):
+        if times > HARD and _suits_interior_points(rows, apart):
             return (
                 NEWTON,
                 "values are large or of very different sizes, and it needs no scaled ones",
@@ -196,16 +196,19 @@ def _is_rare(rows: Rows) -> bool:
     return min(share, 1.0 - share) < RARE
 
 
-def _is_worth_making(rows: Rows) -> bool:
-    """Whether interior points make and factor a matrix in each step."""
+def _suits_interior_points(rows: Rows, apart: float) -> bool:
+    """Whether interior points are likely faster than dual ascent on values that are hard for it.
+
+    Where they do not factor a matrix in each step, outliers leave their conjugate gradients stuck,
+    unless there are so few rows that they can go on with a matrix by rows.
+    """
     worth = products_worth(rows.nonzeros, len(rows), rows.columns)
-    return rows.columns <= MOST_COLUMNS and worth <= MOST_WORTH
-
-
-def _is_able(rows: Rows) -> bool:
-    """Whether interior points get on without a matrix, or can make one where they do not."""
-    is_small = len(rows) <= min(MOST_ROWS, rows.columns)
-    return is_small or isinstance(rows, MappedRows) or not has_outliers(rows)
+    if rows.columns <= MOST_COLUMNS and worth <= MOST_WORTH:
+        return True
+    if apart <= APART:
+        return False
+    few = are_rows_few(len(rows), rows.columns)
+    return few or isinstance(rows, MappedRows) or not has_outliers(rows)
 
 
 def is_unscaled(rows: Rows) -> bool:

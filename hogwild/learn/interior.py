@@ -31,7 +31,7 @@ import numpy as np
 
 from hogwild.kernels import passes as kernels
 from hogwild.kernels.compile import Kernel
-from hogwild.learn.cholesky import MOST_ROWS, MOST_WORTH, factored, products_worth_by_rows
+from hogwild.learn.cholesky import MOST_WORTH, are_rows_few, factored, products_worth_by_rows
 from hogwild.learn.conjugate import Progress, conjugate_gradients
 from hogwild.learn.newton import NewtonProof
 from hogwild.learn.problem import Doubles, Passed
@@ -103,7 +103,7 @@ class InteriorProof(NewtonProof):
 
         After their steps, variables may be near their bounds at the wrong places.
         """
-        is_able = not self._is_factored and self._rows <= min(MOST_ROWS, self._columns)
+        is_able = not self._is_factored and are_rows_few(self._rows, self._columns)
         if self._is_hard or not (is_able and self._in_vain):
             return
         is_cheap = products_worth_by_rows(self._nonzeros, self._rows) <= MOST_PRODUCTS
