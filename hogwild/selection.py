@@ -383,7 +383,8 @@ class _Search:
     ) -> Any:
         """The problem of learning from some of the rows, with the labels of all rows."""
         labels = self._target.labels or None
-        return PROBLEMS[config.family](rows, test, config, labels=labels, validate=validate)
+        more = {"compact": True} if config.family == "linear" else {}
+        return PROBLEMS[config.family](rows, test, config, labels, validate=validate, **more)
 
     def _judgement(self, result: Result, split: int) -> Judged:
         held = self._splits[split][1]

@@ -186,7 +186,8 @@ def _linear_problem(
     if going.model is not None:
         rows = rows.widened(going.model.columns)
     with status.doing("preparing"):
-        return LinearProblem(rows, test, config, labels, validate, going.weights)
+        given = rows, test, config, labels, validate, going.weights
+        return LinearProblem(*given, compact=going.start is None)
 
 
 def _check_patience(config: Config, validate: Any) -> None:

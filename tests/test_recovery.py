@@ -25,6 +25,7 @@ from hogwild.learn import sample
 from hogwild.learn.linear import LinearProblem
 from hogwild.loops import choice
 from hogwild.loops.shared import RowWorker
+from hogwild.parallel.memory import shared_arrays
 from hogwild.paths import writing
 
 ROWS = 3000
@@ -418,13 +419,16 @@ def test_a_disk_that_fills_up_does_not_cost_the_model(
     assert hogwild.load_model(next(rescue.iterdir())).weights.any()
 
 
-def test_more_columns_than_memory_are_refused() -> None:
+def test_more_columns_than_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     columns = 2**32 - 1
     rows = hogwild.Rows.from_arrays(
         np.array([0, 1, 2]), np.array([0, columns - 1]), np.ones(2), columns, [0, 1]
     )
-    with pytest.raises(hogwild.HogwildError, match=r"no shared memory .*; [\d,]+ are available"):
+    monkeypatch.setattr("hogwild.coordinator.available_memory", lambda: 10**10)
+    with pytest.raises(hogwild.DataError, match=r"17.18 GB of weights, .* 10.00 GB of memory are"):
         hogwild.train(rows)
+    with pytest.raises(hogwild.HogwildError, match=r"no shared memory .*; [\d,]+ are available"):
+        shared_arrays({"weights": (2**44, np.float32)})
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "perceptron"])

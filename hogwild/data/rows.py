@@ -312,6 +312,19 @@ class Rows:
         in_shares(copy, len(numbers), threads)
         return indptr, indices, values
 
+    def renumbered(self, indices: npt.NDArray[np.uint32], columns: int) -> "Rows":
+        """The same rows and values with other columns; the arrays are shared."""
+        return self._with(indices=indices, columns=columns)
+
+    def holding(self, csr: CSR, columns: int) -> "Rows":
+        """The same rows with other values."""
+        indptr, indices, values = csr
+        for array in csr:
+            array.flags.writeable = False
+        begins, ends = indptr[:-1], indptr[1:]
+        arrays = {"begins": begins, "ends": ends, "indices": indices, "values": values}
+        return self._with(_indptr=indptr, columns=columns, **arrays)
+
     def narrowed(self, columns: int) -> "Rows":
         """A copy without the values in columns from this one on."""
         known = self.indices < columns

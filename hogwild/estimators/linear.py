@@ -15,6 +15,7 @@ from hogwild.errors import DataError, DivergenceError, OptionError
 from hogwild.estimators.epochs import CallbackSupportMixin, Epochs
 from hogwild.estimators.parameters import NAMES, linear_options, named_as_in, warn_of_limit
 from hogwild.learn.choosing import SGD
+from hogwild.learn.used_columns import USED
 from hogwild.loops.strategies import AUTO
 from hogwild.models.linear import LinearModel
 from hogwild.results import State
@@ -139,7 +140,9 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         if state is None or self.warm_start or "row_state" not in state.weights:
             return state
         weights = state.weights
-        return replace(state, weights={"stored": weights.get("best", weights["stored"])})
+        kept = {name: array for name, array in weights.items() if name == USED}
+        kept["stored"] = weights.get("best", weights["stored"])
+        return replace(state, weights=kept)
 
     @abstractmethod
     def _attributes(self, model: LinearModel) -> Row:

@@ -17,6 +17,7 @@ from hogwild.kernels.primitives import (
 
 AHEAD = U(8)  # rows that are fetched into the cache ahead of their use
 WORD = U(64)  # columns to a word of bits
+CHECKED = U(4096)  # columns that are marked between two looks at how many there are
 
 BOUNDS = readonly(uint64)
 ROWS = BOUNDS, BOUNDS, readonly(uint32), readonly(float32)  # begins, ends, columns, values
@@ -105,30 +106,70 @@ def gather_rows(begins, ends, indices, values, chosen, out_indptr, out_indices, 
             out_values[place + k - begin] = values[k]
 
 
-@kernel(uintp(writable(uint32), writable(uint64), writable(uint32), writable(uint32)))
-def renumber(indices, bits, before, used):
-    """Replaces columns by their places among those that occur, in order; returns how many do.
+@kernel(uintp(readonly(uint32), writable(uint64), uintp))
+def mark(indices, bits, most):
+    """Sets the bits of the columns that occur; returns how many do.
 
-    Args:
-        bits: a bit for each column, all zero.
-        before: for each word of bits, room for how many columns occur before it.
-        used: room for the columns that occur.
+    Bits are all zero before. It stops soon after there are more columns than `most`.
     """
-    one = np.uint64(1)
-    for k in range(U(0), U(indices.size)):
-        column = U(indices[k])
-        bits[column // WORD] |= one << np.uint64(column % WORD)
+    one, count = np.uint64(1), U(0)
+    for begin in range(U(0), U(indices.size), CHECKED):
+        for k in range(begin, min(begin + CHECKED, U(indices.size))):
+            column = U(indices[k])
+            old, bit = bits[column // WORD], one << np.uint64(column % WORD)
+            bits[column // WORD] = old | bit
+            count += U((old & bit) == np.uint64(0))
+        if count > most:
+            break
+    return count
+
+
+@kernel(void(readonly(uint64), writable(uint32), writable(uint32)))
+def list_marked(bits, before, marked):
+    """The columns whose bits are set; and for each word of bits, how many of them are before it."""
     count = U(0)
     for w in range(U(0), U(bits.size)):
         before[w] = count
         word = bits[w]
         while word != np.uint64(0):
-            used[count] = w * WORD + U(trailing_zeros(word))
-            word &= word - one
+            marked[count] = w * WORD + U(trailing_zeros(word))
+            word &= word - np.uint64(1)
             count += U(1)
+
+
+@kernel(void(readonly(uint32), readonly(uint64), readonly(uint32), writable(uint32)))
+def renumber(indices, bits, before, places):
+    """The places of columns among those whose bits are set; `before` is from `list_marked`."""
+    one = np.uint64(1)
     for k in range(U(0), U(indices.size)):
         column = U(indices[k])
-        w = column // WORD
-        lower = bits[w] & ((one << np.uint64(column % WORD)) - one)
-        indices[k] = before[w] + U(ones_in(lower))
-    return count
+        lower = bits[column // WORD] & ((one << np.uint64(column % WORD)) - one)
+        places[k] = before[column // WORD] + U(ones_in(lower))
+
+
+@kernel(void(BOUNDS, BOUNDS, readonly(uint32), readonly(uint64), writable(uint64)))
+def count_marked(begins, ends, indices, bits, counts):
+    """How many values of each row are in columns whose bits are set."""
+    for row in range(U(0), U(begins.size)):
+        count = np.uint64(0)
+        for k in range(U(begins[row]), U(ends[row])):
+            column = U(indices[k])
+            count += (bits[column // WORD] >> np.uint64(column % WORD)) & np.uint64(1)
+        counts[row] = count
+
+
+@kernel(
+    void(*ROWS, readonly(uint64), readonly(uint32), BOUNDS, writable(uint32), writable(float32))
+)
+def take_marked(begins, ends, indices, values, bits, before, starts, out_places, out_values):
+    """Copies these values of each row to where it starts, with their places for columns."""
+    one = np.uint64(1)
+    for row in range(U(0), U(begins.size)):
+        at = U(starts[row])
+        for k in range(U(begins[row]), U(ends[row])):
+            column = U(indices[k])
+            word, bit = bits[column // WORD], one << np.uint64(column % WORD)
+            if word & bit:
+                out_places[at] = before[column // WORD] + U(ones_in(word & (bit - one)))
+                out_values[at] = values[k]
+                at += U(1)

@@ -19,12 +19,13 @@ from hogwild.data.mapped_rows import MappedRows
 from hogwild.data.rows import Labels, Rows
 from hogwild.data.rows_file import StoredRows
 from hogwild.data.statistics import largest_columns
+from hogwild.data.used_columns import KERNELS
 from hogwild.errors import DataError, OptionError
 from hogwild.kernels.compile import Kernel
 from hogwild.kernels.evaluate import absolute_sum, scores, squared_norm
 from hogwild.kernels.order import shuffle
 from hogwild.kernels.primitives import LINE
-from hogwild.kernels.rows import gather_rows, renumber
+from hogwild.kernels.rows import gather_rows
 from hogwild.kernels.views import Clock, Fetching, Span, Stored, Task, task_of, view
 from hogwild.learn import column_sizes, fetching, progress
 from hogwild.learn.cholesky import operations
@@ -72,6 +73,7 @@ from hogwild.learn.sgd import Sgd
 from hogwild.learn.smoothed import Kinked
 from hogwild.learn.solver import Solver
 from hogwild.learn.targets import target_for
+from hogwild.learn.used_columns import UsedColumns
 from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
 from hogwild.loops.strategies import AUTO
 from hogwild.machine import available_memory, usable_cores
@@ -113,7 +115,7 @@ class LinearProblem(RowProblem):
 
     work_name = "nonzeros"
     unit_name = "rows"
-    ours_alone = ("_given", "sample", "_start", "notes")
+    ours_alone = ("_given", "_columns", "sample", "_start", "notes")
     lasting = ("_outcome",)
 
     def __init__(
@@ -124,8 +126,13 @@ class LinearProblem(RowProblem):
         labels: Labels | None = None,
         validate: Rows | None = None,
         start: Arrays | None = None,
+        compact: bool = False,
     ) -> None:
-        """`start`: the state that training continues from, if any; it may have another schedule."""
+        """`start`: the state that training continues from, if any; it may have another schedule.
+
+        `compact`: whether it may learn weights of the used columns only, as if the others' were
+        zero at the start.
+        """
         self._penalty = Penalty.of(config.as_dict())
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to learn from")
@@ -145,6 +152,9 @@ class LinearProblem(RowProblem):
                 MappedRows.of(some) if isinstance(some, StoredRows) else some
                 for some in (test, validate)
             )
+        threads = min(config.workers or usable_cores(), usable_cores())
+        self._columns = UsedColumns(rows, threads, self.mapped is not None or not compact)
+        rows = self._columns.narrowed(rows)
         is_open = config.leaves_schedule
         config = self.config = self._settled(config, rows, judged=validate is not None)
         self.groups = self.heads.groups
@@ -280,14 +290,15 @@ class LinearProblem(RowProblem):
         return float(total) / self.units or math.inf
 
     def _narrowed(self, test: Rows) -> Rows:
-        if test.columns > self.columns:
-            unseen = int(np.count_nonzero(test.indices >= self.columns))
-            test = test.narrowed(self.columns)
+        known = self._columns.total
+        if test.columns > known:
+            unseen = int(np.count_nonzero(test.indices >= known))
+            test = test.narrowed(known)
             self.notes.append(
                 f"{test.name}: {unseen:,} values are in columns that training never saw; "
                 "they are ignored"
             )
-        return test
+        return self._columns.narrowed(test)
 
     # What the coordinator asks
 
@@ -295,7 +306,7 @@ class LinearProblem(RowProblem):
         return {
             "name": self.name,
             "rows": self.units,
-            "columns": self.columns,
+            "columns": self._columns.total,
             "nonzeros": self.work,
             **{data: len(self._sets[data]) for data in self._sets if data == HELD_OUT},
         }
@@ -303,9 +314,10 @@ class LinearProblem(RowProblem):
     def summary(self) -> list[str]:
         held = f", and {len(self._sets[HELD_OUT]):,} rows held out" if self.judge else ""
         held += ", which stay on the disk" if self.mapped is not None else ""
+        few = f" ({self.columns:,} in use)" if self.columns < self._columns.total else ""
         return [
-            f"{self.name}: {self.units:,} rows, {self.columns:,} columns, {self.work:,} non-zeros"
-            f"{held}",
+            f"{self.name}: {self.units:,} rows, {self._columns.total:,} columns{few}, "
+            f"{self.work:,} non-zeros{held}",
             self.target.summary + f"{self.config.loss_name} loss, {self._penalty}"
             f"{', errors of the vote, objective of the mean' if self.votes else ''}",
         ]
@@ -323,7 +335,7 @@ class LinearProblem(RowProblem):
     @property
     def model_bytes(self) -> int:
         members = (self.config.workers or usable_cores()) if self.votes else 1
-        return 4 * self.columns * self.heads.count * members
+        return 4 * self._columns.total * self.heads.count * members
 
     def check_memory(self, shared: int, own: int, available: int) -> None:
         """Refuses to begin where the weights of all heads, with all copies, do not fit."""
@@ -344,15 +356,21 @@ class LinearProblem(RowProblem):
                 f"and weights of {self.columns:,} columns, and {available / 1e9:,.2f} GB of memory "
                 "are available. Take the solver sgd, or fewer columns"
             )
-        needed = 2 * shared + own  # what is kept and returned takes as much again
-        if self.heads.width > 1 and needed > available:
-            weights, count = 4 * self.size / 1e9, self.heads.count
+        # What is kept and returned takes as much again, or more where it has all columns
+        needed = shared + own + max(shared, self.model_bytes)
+        several = self.heads.width > 1
+        if (several or self.columns < self._columns.total) and needed > available:
+            weights = 4 * (self._columns.total + 1) * self.width / 1e9
+            each = f"{self.heads.count:,} {self.target.kind} x " if several else ""
+            more = (
+                ", or fewer labels at a time, or average=False; if labels are quantities, use the "
+                "task regression"
+            )
             raise DataError(
-                f"{self.name}: {count:,} {self.target.kind} x {self.columns:,} columns are "
-                f"{weights:,.2f} GB of weights, and {needed / 1e9:,.2f} GB with all copies; "
-                f"{available / 1e9:,.2f} GB of memory are available. Take fewer columns (leave out "
-                "rare ones, or hash them), or fewer labels at a time, or average=False; if labels "
-                "are quantities, use the task regression"
+                f"{self.name}: {each}{self._columns.total:,} columns are {weights:,.2f} GB of "
+                f"weights, and {needed / 1e9:,.2f} GB with all copies; {available / 1e9:,.2f} GB "
+                "of memory are available. Take fewer columns (leave out rare ones, or hash them)"
+                f"{more if several else ''}"
             )
 
     def _check_limit(self, shared: int, own: int, available: int) -> None:
@@ -394,7 +412,7 @@ class LinearProblem(RowProblem):
         trying = [] if self.config.eta0 else trying
         sampled = [compare, gather_rows]
         if self.columns * self.width > FEW_COLUMNS:
-            sampled.append(renumber)
+            sampled += KERNELS
         always += self._outcome.kernels(self.threads == 1)
         if self.proves:
             return always
@@ -405,7 +423,7 @@ class LinearProblem(RowProblem):
         """Writes the first weights into the shared array: zeros, or given ones."""
         for name in self.shared():
             shared[name][:] = 0
-        state = _given_state(start) if start else {}
+        state = self._columns.suited(_given_state(start)) if start else {}
         has, needs = ("weights" in names for names in (state, self._outcome.kept))
         if state and ((needs and not has) or (has and not needs and not self.config.zeroes)):
             raise OptionError(
@@ -509,7 +527,9 @@ class LinearProblem(RowProblem):
         self._outcome.restore(shared, learned, last)
 
     def state(self, shared: Arrays) -> Arrays:
-        return {name: array.copy() for name, array in self.goes_on_from(shared).items()}
+        """The arrays to go on from, and the columns that they are for, if not for all."""
+        found = {name: array.copy() for name, array in self.goes_on_from(shared).items()}
+        return self._columns.marked(found)
 
     def lasting_arrays(self, shared: Arrays, is_open: bool) -> Iterable[str]:
         return self._outcome.lasting_arrays(shared, is_open)
@@ -517,7 +537,11 @@ class LinearProblem(RowProblem):
     def fingerprints(self) -> dict[str, str]:
         """Of the rows to learn from, and of those to judge by."""
         names = {"train": "data", HELD_OUT: "validate"}
-        return {names[data]: its.fingerprint() for data, its in self._sets.items() if data in names}
+        found = {
+            names[data]: its.fingerprint() for data, its in self._sets.items() if data in names
+        }
+        found["data"] += self._columns.fingerprint()
+        return found
 
     def taken(self, shared: Arrays) -> str:
         return self._outcome.word(shared)
@@ -571,7 +595,8 @@ class LinearProblem(RowProblem):
 
     @cached_property
     def _largest(self) -> list[tuple[int, float]]:
-        return largest_columns(self._given, column_sizes.NAMED)
+        found = largest_columns(self._given, column_sizes.NAMED)
+        return [(self._columns.given(column), size) for column, size in found]
 
     @property
     def advice(self) -> str:
@@ -591,12 +616,13 @@ class LinearProblem(RowProblem):
         return model
 
     def _model(self, learned: Arrays, about: dict[str, Any]) -> LinearModel:
-        weights = learned["weights"].copy()
+        weights = self._columns.widened(learned["weights"])
         if self._given.feature_names:
             about = about | {"feature_names": self._given.feature_names}
         given = self.target, self.config.loss_name, self._given.index_base, about
         if self.votes:
-            members = learned["members"].reshape(-1, self.size)
+            of_each = learned["members"].reshape(-1, self.size)
+            members = np.array([self._columns.widened(one) for one in of_each])
             return VoteModel(members[:, :-1], members[:, -1], *given, parameter=self._parameter)
         if self.heads.width > 1:
             by_column = weights.reshape(-1, self.heads.width)[:, : self.heads.count]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hogwild.computed import cached_property
 from hogwild.config import Config
 from hogwild.data.rows import Rows
-from hogwild.kernels import rows as row_kernels
+from hogwild.data.used_columns import Numbering
 from hogwild.kernels.evaluate import squared_norm
 from hogwild.kernels.views import RowView, Span, view
 from hogwild.learn.heads import Heads, zeros_on_a_line
@@ -57,9 +57,10 @@ class Sample:
         self.columns = rows.columns
         self._used = np.empty(0, np.uint32)  # where the sample is renumbered, its columns
         if rows.columns * heads.width > FEW_COLUMNS:
-            used = _renumbered(indices, rows.columns)
-            self.columns = max(1, len(used))
-            self._used = np.append(used, np.uint32(rows.columns))  # and the intercept
+            used = Numbering.of(indices, rows.columns)
+            assert used is not None
+            indices, self.columns = used.places(indices), max(1, len(used.columns))
+            self._used = np.append(used.columns, np.uint32(rows.columns))  # and the intercept
         taken = data.view.targets.reshape(size, -1)[chosen].ravel()
         self.rows = view(RowView, indptr[:-1], indptr[1:], indices, values, taken)
         self.size = len(chosen)
@@ -120,14 +121,6 @@ class Sample:
         with np.errstate(all="ignore"):  # where it diverges
             objectives: Doubles = found.mean(axis=1) + penalties
         return objectives
-
-
-def _renumbered(indices: npt.NDArray[np.uint32], columns: int) -> npt.NDArray[np.uint32]:
-    """Renumbers columns to those that occur, which it returns."""
-    words = -(-columns // int(row_kernels.WORD))
-    bits, before = np.zeros(words, np.uint64), np.empty(words, np.uint32)
-    used = np.empty(min(columns, len(indices)), np.uint32)
-    return used[: row_kernels.renumber(indices, bits, before, used)]
 
 
 def _gains(losses: Doubles, penalties: Doubles, base: int) -> tuple[Doubles, Doubles]:

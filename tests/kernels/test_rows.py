@@ -4,28 +4,40 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from hogwild.kernels.rows import WORD, gather_rows, renumber
+from hogwild.kernels.rows import WORD, gather_rows, list_marked, mark, renumber
 from tests.examples import random_rows
+
+COMPILED = mark, list_marked, renumber
+PYTHON = tuple(kernel.function for kernel in COMPILED)
 
 
 @pytest.mark.parametrize(
-    ("call", "columns"),
-    [(renumber, columns) for columns in (1, 63, 64, 65, 5_000, 2**32)]
-    + [(renumber.function, columns) for columns in (1, 63, 64, 65, 5_000)],
+    ("calls", "columns"),
+    [(COMPILED, columns) for columns in (1, 63, 64, 65, 5_000, 2**32)]
+    + [(PYTHON, columns) for columns in (1, 63, 64, 65, 5_000)],
 )
 @pytest.mark.parametrize("size", [0, 1, 700])
-def test_columns_get_the_places_that_numpy_gives_them(call, columns, size):
+def test_columns_get_the_places_that_numpy_gives_them(calls, columns, size):
     random = np.random.default_rng(columns + size)
     indices = random.choice(random.integers(0, columns, 300), size).astype(np.uint32)
     if size:
         indices[-1] = columns - 1
     used, expected = np.unique(indices, return_inverse=True)
     words = -(-columns // int(WORD))
-    room = np.zeros(min(columns, size), np.uint32)
-    found = indices.copy()
-    count = call(found, np.zeros(words, np.uint64), np.empty(words, np.uint32), room)
-    assert np.array_equal(room[:count], used)
-    assert np.array_equal(found, expected)
+    bits, before = np.zeros(words, np.uint64), np.empty(words, np.uint32)
+    marked, places = np.empty(len(used), np.uint32), np.empty(size, np.uint32)
+    count_them, list_them, place_them = calls
+    assert count_them(indices, bits, columns) == len(used)
+    list_them(bits, before, marked)
+    place_them(indices, bits, before, places)
+    assert np.array_equal(marked, used)
+    assert np.array_equal(places, expected)
+
+
+def test_marking_ends_soon_after_there_are_too_many_columns():
+    indices, bits = np.arange(100_000, dtype=np.uint32), np.zeros(2_000, np.uint64)
+    assert mark(indices, bits, 10) < 10_000
+    assert mark(indices, np.zeros(2_000, np.uint64), 100_000) == 100_000
 
 
 @pytest.mark.parametrize("call", [gather_rows, gather_rows.function], ids=["compiled", "python"])

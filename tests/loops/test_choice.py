@@ -18,10 +18,10 @@ def test_what_is_chosen_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
 
     def chosen(columns: int, rows: int, each: int, **options: Any) -> Any:
-        places = rng.integers(0, columns, (rows, each))
+        places = rng.permutation(np.arange(rows * each) % columns)  # all are used
         indptr = np.arange(rows + 1) * each
         values = np.ones(rows * each, np.float32)
-        X = sparse.csr_matrix((values, places.ravel(), indptr), shape=(rows, columns))
+        X = sparse.csr_matrix((values, places, indptr), shape=(rows, columns))
         data = hogwild.Rows(X, np.arange(rows) % 2)
         result = hogwild.train(data, epochs=1, eta0=1e-3, **options)
         return result.header["chosen"]
@@ -29,7 +29,7 @@ def test_what_is_chosen_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     few = chosen(300, 5_000, 20)
     assert (few["strategy"], few["workers"]) == ("combine", 4)
     assert "copies of 300 weights cost little" in few["why"]
-    many = chosen(4_000_000, 5_000, 20)
+    many = chosen(4_000_000, 40_000, 100)
     assert (many["strategy"], many["workers"]) == ("hogwild", 4)
     assert "most weights come from far away" in many["why"]
     perceptrons = chosen(300, 5_000, 20, loss="perceptron")
