@@ -351,7 +351,8 @@ def _label_and_parts(thing: Any) -> tuple[str, Sequence[Any]]:
     if isinstance(thing, ModuleType):
         if thing.__name__.startswith("hogwild"):
             raise TypeError(f"a kernel may not reach into {thing.__name__}: import the name itself")
-        return thing.__name__, ()
+        # numba.core.types is called numba.types, too, once somebody has imported it by that name
+        return thing.__name__.rpartition(".")[2], ()
     if hasattr(thing, "_defn"):  # an intrinsic of numba's: what emits it
         return kind, [thing._defn]
     if is_dataclass(thing) and not isinstance(thing, type):

@@ -1,6 +1,7 @@
 """Compiled kernels are kept in files of their own, and each is the one that was asked for."""
 
 import hashlib
+import importlib
 import itertools
 import os
 import signal
@@ -100,6 +101,17 @@ def test_kernels_that_differ_in_what_they_enclose_have_other_fingerprints():
         return Kernel(outer, types.float64(types.float64))
 
     assert made(2.0).fingerprint == made(2.0).fingerprint != made(3.0).fingerprint
+
+
+def test_a_module_that_has_two_names_is_one():
+    """Which of them `from numba import types` gives depends on what was imported before."""
+
+    def made(module):
+        return Kernel(lambda x: module.float64(x), types.float64(types.float64))
+
+    names = "numba.types", "numba.core.types"
+    one, other = (made(importlib.import_module(name)).fingerprint for name in names)
+    assert one == other
 
 
 def test_a_kernel_that_reaches_into_a_module_of_ours_is_refused():
