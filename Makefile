@@ -37,7 +37,7 @@ run-experiment: .venv/installed
 	$(BIN)/python experiments/run.py --rows $(ROWS)
 
 test: .venv/installed-dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 8 --dist loadfile
 
 test-all: .venv/installed-dev
 	$(BIN)/python -m pytest -m "slow or not slow"

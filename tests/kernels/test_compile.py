@@ -107,7 +107,7 @@ def test_a_module_that_has_two_names_is_one():
     """Which of them `from numba import types` gives depends on what was imported before."""
 
     def made(module):
-        return Kernel(lambda x: module.float64(x), types.float64(types.float64))
+        return Kernel(lambda x: module.float64(x) + 1.0, types.float64(types.float64))
 
     names = "numba.types", "numba.core.types"
     one, other = (made(importlib.import_module(name)).fingerprint for name in names)
