@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.data.rows import Rows
-from hogwild.data.used_columns import renumbered
+from hogwild.data.used_columns import copied, renumbered
 from hogwild.errors import DataError
 from hogwild.fingerprints import digest_of
+from hogwild.machine import available_memory
 
 Arrays = dict[str, npt.NDArray[Any]]
 Places = npt.NDArray[np.int64]  # of columns, and the intercept's, which is behind all of them
@@ -31,6 +32,9 @@ class UsedColumns:
         """`are_all`: whether weights are learned for all columns, whichever are used."""
         self.total, self._name, self._threads = rows.columns, rows.name, threads
         self.places: Places | None = None
+        # A copy that does not fit is not made: the optimum is the same, its last bits are not
+        if not are_all and copied(rows.columns, rows.nonzeros) > available_memory():
+            are_all = True
         found = None if are_all else renumbered(rows, threads)
         if found is not None:
             self._given, (self._numbering, self._indices) = rows.indices, found

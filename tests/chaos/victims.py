@@ -109,6 +109,7 @@ class _Moments:
     def __init__(self, pipe: int, blows: list[Blow]) -> None:
         self._pipe, self._blows, self._process = pipe, blows, os.getpid()
         self._counts: Counter[str] = Counter()
+        self._lock = threading.RLock()  # all moments before a blow are told before it is dealt
         doing, leave, at = status.doing, cli._leave, status.Doing.at
 
         def doing_heard(what: str, *more: Any, **named: Any) -> Any:
@@ -135,12 +136,13 @@ class _Moments:
     def come_to(self, moment: str) -> None:
         if moment not in MOMENTS or os.getpid() != self._process:
             return
-        self._counts[moment] += 1
-        os.write(self._pipe, f"{moment}\n".encode())
-        for blow in self._blows:
-            if (blow.moment, blow.count) == (moment, self._counts[moment]):
-                send = os.killpg if blow.target == "group" else os.kill
-                send(self._process, blow.number)
+        with self._lock:
+            self._counts[moment] += 1
+            os.write(self._pipe, f"{moment}\n".encode())
+            for blow in self._blows:
+                if (blow.moment, blow.count) == (moment, self._counts[moment]):
+                    send = os.killpg if blow.target == "group" else os.kill
+                    send(self._process, blow.number)
 
 
 # Programs

@@ -77,6 +77,18 @@ def test_weights_are_those_of_the_used_columns_to_the_bit(name: str) -> None:
     assert f"{ALL:,} columns ({USED:,} in use)" in wide.header["summary"][0]
 
 
+def test_no_copy_is_made_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = few()
+    options = USUAL | {"solver": "dual"}
+    expected = train(Rows(spread(X), y), **options).model.weights
+    rows = Rows(spread(X), y)
+    memory = 4 * rows.nonzeros - 1
+    monkeypatch.setattr("hogwild.learn.used_columns.available_memory", lambda: memory)
+    result = train(rows, **options)
+    assert "in use" not in result.header["summary"][0]
+    np.testing.assert_allclose(result.model.weights, expected, 1e-4, 1e-6)
+
+
 @pytest.mark.parametrize("name", ["dual", "newton", "sgd", "adaptive", "classes by sgd"])
 def test_training_goes_on_from_a_state_whatever_columns_the_next_rows_use(name: str) -> None:
     options = USUAL | TRAININGS[name]
