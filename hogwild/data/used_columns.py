@@ -115,8 +115,10 @@ def renumbered(rows: Rows, threads: int = 1) -> Known:
     if key in _known:
         fingerprint(indices)  # refuses an array that has changed
         return _known[key]
-    several = len(indices) > max(ALONE, total // 8)  # each thread has a bit for each column
-    found = _found(indices, total, threads if several else 1)
+    if len(indices) <= ALONE:
+        threads = 1
+    # Each thread has a bit for each column: all of them at most a byte for each non-zero
+    found = _found(indices, total, min(threads, max(1, 8 * len(indices) // total)))
     weakref.finalize(indices, _known.pop, key, None).atexit = False
     return _known.setdefault(key, found)
 
