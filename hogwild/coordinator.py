@@ -193,8 +193,10 @@ class Run(Lasting):
         """
         row = self.trace[-1]
         if row["objective"] is None:
-            known = self._known | {"evaluation": 0.0} if self._known else None
-            row.update((self.problem.proves and known) or self._evaluate(prove=False))
+            if self.problem.proves and self._known:
+                row.update(self._known | {"evaluation": 0.0})
+            else:
+                self._measure(row, prove=False)
         return row
 
     def _wanted(self) -> Wanted:
@@ -342,7 +344,7 @@ class Run(Lasting):
         if self._asked and not reason:
             reason = self._asked
             if row["objective"] is None:
-                row.update(self._evaluate())
+                self._measure(row)
         self._keep(row)
         if not limit:
             self._save(ended=None if reason == self._asked else reason, is_kept=True)
@@ -621,6 +623,21 @@ class Run(Lasting):
             return False
         gains = [before - after for before, after in pairwise(values)]
         return all(gain <= self.config.tol * abs(tracked) for gain in gains)  # both may be 0
+
+    def _measure(self, row: Row, prove: bool = True) -> None:
+        """Evaluates an epoch that is in the trace. If a worker dies, others do only this again."""
+        last = self._saved
+        self._save(pending=row)
+        now, self._saved = self._saved, last
+        while True:
+            try:
+                row.update(self._evaluate(prove=prove))
+                return
+            except WorkerError as death:
+                self._get_others(death, f"the evaluation of epoch {self._epoch}")
+                self._set_start()
+                self._put_back(now)
+                self._pending = None
 
     def _evaluate(self, prove: bool = True) -> Row:
         """The objective and the errors, by all workers; the training clock stands still."""

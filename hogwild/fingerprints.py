@@ -5,7 +5,6 @@ fingerprint.
 """
 
 import hashlib
-import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from hogwild.errors import DataError
 from hogwild.kernels.checks import LANES, survey
+from hogwild.remembered import Remembered
 
 EVERY_BIT = np.uint32(0xFFFFFFFF)
 NO_SIGN = np.uint32(0x7FFFFFFF)
@@ -23,8 +23,7 @@ PROBES = 1024  # words that are checked again, to see whether an array has chang
 
 Array = npt.NDArray[Any]
 
-# By a frozen array's identity: it, its fingerprint and its probe
-_known: dict[int, tuple[weakref.ref[Array], bytes, bytes]] = {}
+_known = Remembered[tuple[bytes, bytes]]()  # of frozen arrays: fingerprint and probe
 
 
 def first_bad_index(indices: npt.NDArray[np.uint32], limit: int) -> int:
@@ -45,9 +44,10 @@ def fingerprint(array: Array) -> bytes:
     Raises:
         DataError: the array was frozen, and someone wrote to it nevertheless.
     """
-    if id(array) not in _known:
+    known = _known.get(array)
+    if known is None:
         return _surveyed(array, EVERY_BIT, NEVER)[1]
-    _, found, probe = _known[id(array)]
+    found, probe = known
     if probe != _probe(array):
         raise DataError(
             "an array changed after it was given to hogwild.Rows or hogwild.Ratings: create a new "
@@ -67,9 +67,7 @@ def digest_of(arrays: Iterable[Array]) -> str:
 
 def know(array: Array, found: bytes) -> None:
     """Records a known digest of a frozen array's content as the array's fingerprint."""
-    place = id(array)
-    held = weakref.ref(array, lambda _: _known.pop(place, None))
-    _known[place] = held, found, _probe(array)
+    _known.put(array, (found, _probe(array)))
 
 
 def _surveyed(array: Array, mask: np.uint32, limit: int) -> tuple[int, bytes]:

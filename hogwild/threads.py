@@ -3,6 +3,7 @@
 import os
 import queue
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from threading import Condition, Lock, Thread
 from typing import TypeVar
@@ -99,7 +100,10 @@ def share_of(size: int, count: int, rank: int) -> tuple[int, int]:
 
 
 def side_by_side(tasks: Iterable[Callable[[], T]], threads: int) -> list[T]:
-    """The results of tasks, in their order. `threads` threads run them, this one included."""
+    """The results of tasks, in their order. `threads` threads run them, this one included.
+
+    Fewer do where the system has no more threads to give.
+    """
     given = list(tasks)
     waiting = enumerate(given)
     lock = Lock()
@@ -117,7 +121,10 @@ def side_by_side(tasks: Iterable[Callable[[], T]], threads: int) -> list[T]:
             except BaseException as failure:
                 failures.append(failure)
 
-    waits = [Helper.one().begin(work) for _ in range(1, min(threads, len(given)))]
+    waits = []
+    with suppress(RuntimeError):  # "can't start new thread"
+        for _ in range(1, min(threads, len(given))):
+            waits.append(Helper.one().begin(work))
     work()
     for wait in waits:
         wait()

@@ -21,6 +21,7 @@ import pytest
 
 import hogwild
 from hogwild.data.synthetic import rcv1
+from hogwild.data.synthetic_ratings import movielens
 from hogwild.learn import sample
 from hogwild.learn.linear import LinearProblem
 from hogwild.loops import choice
@@ -101,6 +102,37 @@ def test_a_killed_worker_is_replaced_and_the_epoch_begins_again(
     assert [row["rows"] for row in result.trace] == [ROWS] * 3
     assert result.used["replaced_workers"] == 1
     assert result.trace[-1]["objective"] < 0.3
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_a_worker_that_dies_while_a_callback_measures_costs_no_epoch(stops: bool) -> None:
+    """The epoch is in the trace already: only its evaluation begins again."""
+
+    class Measuring(hogwild.Callback):
+        def __init__(self, kills: bool) -> None:
+            self.kills, self.seen = kills, list[float]()
+
+        def epoch(self, row: dict[str, Any]) -> None:
+            is_third = row["epoch"] == 3
+            if is_third and self.kills:
+                kill_a_worker()
+            if is_third and stops:
+                self.run.stop()  # evaluates this epoch, after the callbacks
+            else:
+                self.seen.append(self.run.measured()["objective"])
+
+    ratings = movielens(200, 150, 5_000)[0]
+    options = {"task": "mf", "rank": 4, "workers": 2, "deterministic": True, "tol": 0, "epochs": 5}
+    options |= {"objective_every": 0}
+    killed, whole = Measuring(kills=True), Measuring(kills=False)
+    word = "SIGKILL; new workers take over, and the evaluation of epoch 3 begins again"
+    with pytest.warns(hogwild.HogwildWarning, match=word):
+        found = hogwild.train(ratings, callbacks=[killed], **options)
+    expected = hogwild.train(ratings, callbacks=[whole], **options)
+    assert [row["epoch"] for row in found.trace] == [1, 2, 3] + [4, 5] * (not stops)
+    assert [row["objective"] for row in found.trace] == [row["objective"] for row in expected.trace]
+    assert killed.seen == whole.seen
+    assert found.model.user_factors.tobytes() == expected.model.user_factors.tobytes()
 
 
 def test_a_worker_that_dies_before_its_first_command_is_replaced(

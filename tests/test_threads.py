@@ -32,6 +32,15 @@ def test_a_failure_is_ours_when_all_have_ended(threads, failing):
     assert [*side_by_side((partial(int, number) for number in range(3)), threads)] == [0, 1, 2]
 
 
+def test_where_there_are_no_more_threads_those_there_are_do_all(monkeypatch):
+    def refused(helper):
+        raise RuntimeError("can't start new thread")
+
+    Helper.end_all()
+    monkeypatch.setattr(Helper, "start", refused)
+    assert side_by_side([partial(int, number) for number in range(5)], 3) == [0, 1, 2, 3, 4]
+
+
 def test_idle_threads_end_after_a_while_and_work_on_before():
     begun, barrier = set(), threading.Barrier(3)
     for _ in range(50):

@@ -6,7 +6,6 @@ hypergraph whose nodes are the columns and whose edges are the rows.
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ from hogwild.data.labels import LabelSets
 from hogwild.data.rows import Rows
 from hogwild.kernels.primitives import random_below, random_word
 from hogwild.kernels.statistics import count_collisions, count_holders, sum_by_row
+from hogwild.remembered import Remembered
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 MOST_FREQUENT = (512, 4_096, 65_536)
@@ -182,20 +182,21 @@ def sharing(rows: Rows) -> Sharing:
 
 def frequency(rows: Rows) -> Frequency:
     """The columns that up to 2,000 rows hold, the most frequent first; counted once."""
-    if rows not in _FREQUENCIES:
-        picked, columns, sizes = _sample(rows)
-        touches = np.bincount(columns, minlength=1)
-        held = np.flatnonzero(touches)
-        order = held[np.argsort(-touches[held], kind="stable")]
-        means, squares = (
-            np.bincount(columns, sizes**power, minlength=1)[order] / max(1, len(picked))
-            for power in (1, 2)
-        )
-        _FREQUENCIES[rows] = Frequency(order.astype(np.uint32), means, squares)
-    return _FREQUENCIES[rows]
+    known = _FREQUENCIES.get(rows)
+    if known is not None:
+        return known
+    picked, columns, sizes = _sample(rows)
+    touches = np.bincount(columns, minlength=1)
+    held = np.flatnonzero(touches)
+    order = held[np.argsort(-touches[held], kind="stable")]
+    means, squares = (
+        np.bincount(columns, sizes**power, minlength=1)[order] / max(1, len(picked))
+        for power in (1, 2)
+    )
+    return _FREQUENCIES.put(rows, Frequency(order.astype(np.uint32), means, squares))
 
 
-_FREQUENCIES: WeakKeyDictionary[Rows, Frequency] = WeakKeyDictionary()
+_FREQUENCIES = Remembered[Frequency]()
 
 
 def largest_columns(rows: Rows, most: int) -> list[tuple[int, float]]:

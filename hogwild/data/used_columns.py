@@ -5,7 +5,6 @@ over the weights, each copy and each vector of a solver has them, too; and the u
 from each other in memory. experiments/speed_columns.py measures what that costs.
 """
 
-import weakref
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from hogwild.data.rows import PAGE, Rows
 from hogwild.fingerprints import fingerprint
 from hogwild.kernels.rows import WORD, count_marked, list_marked, mark, renumber, take_marked
+from hogwild.remembered import Remembered
 from hogwild.threads import in_shares, share_of
 
 FEWEST = 1 << 16  # columns; fewer are not worth a look
@@ -98,12 +98,11 @@ class Numbering:
         return rows.holding((starts, places, values), len(self.columns))
 
 
-# By the identity of an array of columns, and how many there are: their numbering and their places
-Known = tuple[Numbering, Columns] | None
-_known: dict[tuple[int, int], Known] = {}
+Found = tuple[Numbering, Columns] | None
+_known = Remembered[tuple[Found]]()  # of an array of columns, by how many there are
 
 
-def renumbered(rows: Rows, threads: int = 1) -> Known:
+def renumbered(rows: Rows, threads: int = 1) -> Found:
     """The columns that rows use, and the places of theirs among them; None where not worth it.
 
     Rows that share their array of columns, as parts of the same rows do, get the same numbering.
@@ -111,16 +110,15 @@ def renumbered(rows: Rows, threads: int = 1) -> Known:
     indices, total = rows.indices, rows.columns
     if not copied(total, len(indices)):
         return None
-    key = id(indices), total
-    if key in _known:
+    known = _known.get(indices, total)
+    if known is not None:
         fingerprint(indices)  # refuses an array that has changed
-        return _known[key]
+        return known[0]
     if len(indices) <= ALONE:
         threads = 1
     # Each thread has a bit for each column: all of them at most a byte for each non-zero
     found = _found(indices, total, min(threads, max(1, 8 * len(indices) // total)))
-    weakref.finalize(indices, _known.pop, key, None).atexit = False
-    return _known.setdefault(key, found)
+    return _known.put(indices, (found,), total)[0]
 
 
 def copied(total: int, nonzeros: int) -> int:
@@ -128,7 +126,7 @@ def copied(total: int, nonzeros: int) -> int:
     return 4 * nonzeros if total >= FEWEST and total * WORTH > nonzeros else 0
 
 
-def _found(indices: Columns, total: int, threads: int) -> Known:
+def _found(indices: Columns, total: int, threads: int) -> Found:
     numbering = Numbering.of(indices, total, total - max(1, len(indices) // WORTH), threads)
     if numbering is None:
         return None

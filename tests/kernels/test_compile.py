@@ -103,6 +103,24 @@ def test_kernels_that_differ_in_what_they_enclose_have_other_fingerprints():
     assert made(2.0).fingerprint == made(2.0).fingerprint != made(3.0).fingerprint
 
 
+def test_too_little_memory_to_compile_is_an_error_and_no_end_of_the_process():
+    """LLVM ends the process where it gets no memory for what it made."""
+    script = """
+import resource
+from hogwild import HogwildError
+from hogwild.kernels.evaluate import squared_norm
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (3 << 20), -1))
+try:
+    squared_norm.compiled
+except HogwildError as problem:
+    print(problem)
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert "MB to compile or load a kernel are not there" in done.stdout
+
+
 def test_a_module_that_has_two_names_is_one():
     """Which of them `from numba import types` gives depends on what was imported before."""
 
