@@ -20,6 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import hogwild
+
+# Before a limit of memory comes: Python may fail to import scikit-learn there without an exception
+import hogwild.estimators
 from hogwild import cli, machine, status
 from hogwild.cli import main
 from hogwild.data.ratings import Ratings
