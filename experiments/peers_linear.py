@@ -355,7 +355,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--install", action="store_true", help="the others, and nothing else")
     report.rows_option(parser, ROWS, copies=6.0)
-    parser.add_argument("--data", nargs="+", metavar="FILE", help="these, not generated rows")
+    report.data_option(parser)
     parser.add_argument(
         "--table",
         type=int,

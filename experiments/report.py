@@ -60,6 +60,11 @@ def rows_option(parser: argparse.ArgumentParser, default: int, copies: float) ->
     parser.add_argument("--rows", type=rows, default=default, metavar="N", help=f"[{default}]")
 
 
+def data_option(parser: argparse.ArgumentParser) -> None:
+    """Adds --data: files of rows to measure instead of generated ones."""
+    parser.add_argument("--data", nargs="+", metavar="FILE", help="these, not generated rows")
+
+
 def about_machine() -> str:
     """Two lines: the machine, and the versions of what computes."""
     found = machine.record()

@@ -23,7 +23,7 @@ from hogwild.data.synthetic import rcv1
 
 ROWS = 20_000
 BITS = 20, 22  # of the number of columns
-LEAST = 0.6  # of the seconds in their own columns: numbering them anew, and a model with all
+LEAST = 0.6  # of the speed in their own columns: numbering takes time, and so does the larger model
 TRAININGS: dict[str, dict[str, Any]] = {
     "hinge, l2 1e-4": {"loss": "hinge", "l2": 1e-4},
     "logistic, l2 1e-4": {"loss": "logistic", "l2": 1e-4},
@@ -47,7 +47,7 @@ def seconds_of(X: Any, y: Any, options: dict[str, Any]) -> float:
 
 
 def lines_of(rows: Rows) -> list[Line]:
-    """All trainings, among so many columns beside the rows' own."""
+    """Each training, in each number of columns, beside the same in the rows' own columns."""
     own, y = rows.to_scipy(), rows.targets()
     matrices = {f"2^{bits} columns": hashed(own, bits) for bits in BITS}
     lines = []
@@ -67,7 +67,7 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     report.rows_option(parser, ROWS, copies=3.0)
-    parser.add_argument("--data", nargs="+", metavar="FILE", help="these, not generated rows")
+    report.data_option(parser)
     parsed = parser.parse_args()
     report.say(report.about_machine())
     given = [hogwild.load(path) for path in parsed.data or []] or [rcv1(parsed.rows)[0]]

@@ -121,7 +121,7 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     report.rows_option(parser, ROWS, copies=2.0)
-    parser.add_argument("--data", nargs="+", metavar="FILE", help="these, not generated rows")
+    report.data_option(parser)
     parsed = parser.parse_args()
     report.say(report.about_machine())
     cores = usable_cores()

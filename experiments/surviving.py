@@ -2,8 +2,8 @@
 
 Checkpoints: the seconds of whole calls of hogwild.train on rows of RCV1's shape, with a checkpoint
 every 5 seconds and without one, in turn, the best of several; and of a call with checkpoints, the
-share that is spent on them, of which machines with neighbors tell the truth, too. Nothing is
-demanded of shorter trainings. Deaths: the same with a worker killed five times at moments spread
+share that is spent on them. The share is steady on a shared machine, too. Nothing is demanded of
+shorter trainings. Deaths: the same with a worker killed five times at moments spread
 over the training; deterministic trainings must end with the same bytes, others within a share of
 the objective.
 """

@@ -626,18 +626,25 @@ class Run(Lasting):
 
     def _measure(self, row: Row, prove: bool = True) -> None:
         """Evaluates an epoch that is in the trace. If a worker dies, others do only this again."""
-        last = self._saved
-        self._save(pending=row)
-        now, self._saved = self._saved, last
+        # Only a proof changes what lasts: without one, there is nothing to note before a death
+        noted = self._noted(row) if prove and self.problem.proves else None
         while True:
             try:
                 row.update(self._evaluate(prove=prove))
                 return
             except WorkerError as death:
+                noted = noted or self._noted(row)
                 self._get_others(death, f"the evaluation of epoch {self._epoch}")
                 self._set_start()
-                self._put_back(now)
+                self._put_back(noted)
                 self._pending = None
+
+    def _noted(self, row: Row) -> Saved:
+        """What lasts, as it is now; what was noted before stays what a checkpoint has."""
+        before = self._saved
+        self._save(pending=row)
+        found, self._saved = self._saved, before
+        return found
 
     def _evaluate(self, prove: bool = True) -> Row:
         """The objective and the errors, by all workers; the training clock stands still."""

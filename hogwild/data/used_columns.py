@@ -99,7 +99,8 @@ class Numbering:
 
 
 Found = tuple[Numbering, Columns] | None
-_known = Remembered[tuple[Found]]()  # of an array of columns, by how many there are
+# By the array of columns and their total; a tuple, since None is a result, too
+_known = Remembered[tuple[Found]]()
 
 
 def renumbered(rows: Rows, threads: int = 1) -> Found:
@@ -108,7 +109,7 @@ def renumbered(rows: Rows, threads: int = 1) -> Found:
     Rows that share their array of columns, as parts of the same rows do, get the same numbering.
     """
     indices, total = rows.indices, rows.columns
-    if not copied(total, len(indices)):
+    if not bytes_of_places(total, len(indices)):
         return None
     known = _known.get(indices, total)
     if known is not None:
@@ -121,8 +122,8 @@ def renumbered(rows: Rows, threads: int = 1) -> Found:
     return _known.put(indices, (found,), total)[0]
 
 
-def copied(total: int, nonzeros: int) -> int:
-    """Bytes that a copy of the columns of so many non-zeros takes; 0 if none will be made."""
+def bytes_of_places(total: int, nonzeros: int) -> int:
+    """The size of the array of places that numbering makes; 0 where columns are not numbered."""
     return 4 * nonzeros if total >= FEWEST and total * WORTH > nonzeros else 0
 
 

@@ -52,7 +52,7 @@ UNSCALED, HARD = 100.0, 1000.0
 # The same times, from where interior points are faster with the hinge, where columns are not so few
 # that each step has a matrix. And the mean square of values over that of a typical one, where
 # columns are of very different sizes
-HARD_WITH_FEW, FEWEST_COLUMNS, APART = 40.0, 500, 100.0
+HARD_WITH_FEW, FEWEST_COLUMNS, UNEQUAL = 40.0, 500, 100.0
 # A share of the rows: 50,000 rows, 3 % of them positive, 300 columns, hinge with an l2 of 1e-6 take
 # 0.26 s with dual and 0.56 s with newton
 RARE = 0.1
@@ -148,7 +148,7 @@ def _instead_of_dual(config: "Config", rows: Rows, several: bool) -> Choice | No
         return NEWTON, "columns are few, or most of them are in each row"
     if config.loss_name == "squared" and float(config.l2 or 0.0) * size < 1.0:
         return CG, "the penalty is weak beside so few rows"
-    square, apart = sizes(rows)
+    square, ratio = sizes(rows)
     times = square / (float(config.l2 or 0.0) * size)
     if square > UNSCALED and times > HARD and is_smooth:
         return NEWTON, "values are large, and it needs no scaled columns"
@@ -160,7 +160,7 @@ def _instead_of_dual(config: "Config", rows: Rows, several: bool) -> Choice | No
     if config.loss_name == "hinge":
         if times > HARD_WITH_FEW and rows.columns <= FEWEST_COLUMNS:
             return NEWTON, "columns are few, and the penalty is small beside the values"
-        if times > HARD and _suits_interior_points(rows, apart):
+        if times > HARD and _are_interior_points_faster(rows, ratio):
             return (
                 NEWTON,
                 "values are large or of very different sizes, and it needs no scaled ones",
@@ -196,8 +196,8 @@ def _is_rare(rows: Rows) -> bool:
     return min(share, 1.0 - share) < RARE
 
 
-def _suits_interior_points(rows: Rows, apart: float) -> bool:
-    """Whether interior points are likely faster than dual ascent on values that are hard for it.
+def _are_interior_points_faster(rows: Rows, ratio: float) -> bool:
+    """Whether interior points are likely faster where dual ascent is slow; `ratio` as in `sizes`.
 
     Where they do not factor a matrix in each step, outliers leave their conjugate gradients stuck,
     unless there are so few rows that they can go on with a matrix by rows.
@@ -205,7 +205,7 @@ def _suits_interior_points(rows: Rows, apart: float) -> bool:
     worth = products_worth(rows.nonzeros, len(rows), rows.columns)
     if rows.columns <= MOST_COLUMNS and worth <= MOST_WORTH:
         return True
-    if apart <= APART:
+    if ratio <= UNEQUAL:
         return False
     few = are_rows_few(len(rows), rows.columns)
     return few or isinstance(rows, MappedRows) or not has_outliers(rows)
@@ -213,8 +213,8 @@ def _suits_interior_points(rows: Rows, apart: float) -> bool:
 
 def is_unscaled(rows: Rows) -> bool:
     """Whether values are large, or columns of very different sizes."""
-    square, apart = sizes(rows)
-    return square > UNSCALED or apart > APART
+    square, ratio = sizes(rows)
+    return square > UNSCALED or ratio > UNEQUAL
 
 
 def sizes(rows: Rows) -> tuple[float, float]:

@@ -4,7 +4,7 @@ from hogwild.config import Config
 from hogwild.data.mapped_rows import MappedRows
 from hogwild.data.rows import Rows
 from hogwild.data.rows_file import StoredRows
-from hogwild.data.used_columns import copied
+from hogwild.data.used_columns import bytes_of_places
 from hogwild.errors import DataError
 from hogwild.learn.heads import Heads
 from hogwild.machine import available_memory
@@ -33,7 +33,8 @@ def placed(rows: Rows, config: Config) -> tuple[Rows, str]:
                 "rows: make one with hogwild convert SRC train.rows, or hogwild.convert"
             )
         return rows, ""
-    needed = BASE + rows.nbytes + copied(rows.columns, rows.nonzeros) + BESIDE * len(rows)
+    more = bytes_of_places(rows.columns, rows.nonzeros) + BESIDE * len(rows)
+    needed = BASE + rows.nbytes + more
     if limit is not None:
         return (rows if needed <= limit else MappedRows.of(rows)), ""
     if rows.is_open or needed <= available_memory():

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.data.rows import Rows
-from hogwild.data.used_columns import copied, renumbered
+from hogwild.data.used_columns import bytes_of_places, renumbered
 from hogwild.errors import DataError
 from hogwild.fingerprints import digest_of
 from hogwild.machine import available_memory
@@ -32,10 +32,9 @@ class UsedColumns:
         """`are_all`: whether weights are learned for all columns, whichever are used."""
         self.total, self._name, self._threads = rows.columns, rows.name, threads
         self.places: Places | None = None
-        # A copy that does not fit is not made: the optimum is the same, its last bits are not
-        if not are_all and copied(rows.columns, rows.nonzeros) > available_memory():
-            are_all = True
-        found = None if are_all else renumbered(rows, threads)
+        # Where memory is short, weights of all columns are learned: the same but for last bits
+        more = 0 if are_all else bytes_of_places(rows.columns, rows.nonzeros)
+        found = renumbered(rows, threads) if more and more <= available_memory() else None
         if found is not None:
             self._given, (self._numbering, self._indices) = rows.indices, found
             self.places = np.append(self._numbering.columns.astype(np.int64), self.total)

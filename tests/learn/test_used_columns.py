@@ -185,7 +185,7 @@ def test_rows_keep_their_columns_where_few_are_unused() -> None:
     half = sparse.csr_matrix((X.data, X.indices // 2, X.indptr), shape=X.shape)
     assert renumbered(Rows(half)) is not None
     many = sparse.vstack([half] * (WORTH + 1), format="csr")
-    assert renumbered(Rows(many)) is None  # beside so many values, unused columns cost little
+    assert renumbered(Rows(many)) is None  # with this many values, numbering would gain little
     assert renumbered(Rows(sparse.csr_matrix(half[:, : FEWEST - 1]))) is None
 
 
