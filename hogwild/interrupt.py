@@ -3,14 +3,18 @@
 A program, as opposed to a library, may ask for SIGTERM and SIGHUP to count as Ctrl-C.
 """
 
+import _thread
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 # Sent by `timeout`, batch systems, service managers and closed terminals. Windows has no SIGHUP
 ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+LATER = 0.001  # seconds until a KeyboardInterrupt that was lost is raised again
 
 
 def nothing() -> None:
@@ -74,6 +78,7 @@ def heed_endings() -> None:
     for number in ENDINGS:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _end)
+    sys.unraisablehook = _heed_lost
 
 
 def ignore_endings() -> None:
@@ -88,6 +93,22 @@ def ignore_endings() -> None:
             signal.signal(number, signal.SIG_IGN)
     if _is_program and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _heed_lost(problem: "sys.UnraisableHookArgs") -> None:
+    """Raises a KeyboardInterrupt again that came within a destructor, where Python drops it."""
+    if problem.exc_type is KeyboardInterrupt:
+        _thread.start_new_thread(_interrupt_again, ())
+    else:
+        sys.__unraisablehook__(problem)
+
+
+def _interrupt_again() -> None:
+    global _ended
+    time.sleep(LATER)  # the main thread has left the destructor, or is asked once more
+    number = ENDINGS[0] if _ended else signal.SIGINT
+    _ended = False
+    _thread.interrupt_main(number)
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -354,3 +354,26 @@ def test_signals_in_the_first_and_last_milliseconds(script, code, start):
     done = start([sys.executable, "-c", script])
     assert done.communicate(timeout=60)[1] == ""
     assert done.returncode == code
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_within_a_destructor_is_not_lost(number: signal.Signals, start: Start) -> None:
+    """Python prints an exception that is raised there, and goes on."""
+    program = f"""
+        import os, time, weakref
+        from hogwild.interrupt import heed_endings
+
+        class Thing:
+            pass
+
+        heed_endings()
+        thing = Thing()
+        reference = weakref.ref(thing, lambda _: os.kill(os.getpid(), {int(number)}))
+        try:
+            del thing
+            time.sleep(30)
+        except KeyboardInterrupt:
+            print("interrupted")
+    """
+    done = start([sys.executable, "-c", textwrap.dedent(program)])
+    assert done.communicate(timeout=60) == ("interrupted\n", "")

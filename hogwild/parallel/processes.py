@@ -347,8 +347,8 @@ def _serve(
 ) -> None:
     """A worker's life: do what its parent says, until the parent hangs up or is gone."""
     try:
-        _leave_the_parents_ways()
         _go_with(parent, on_death)
+        _leave_the_parents_ways()
         commands = connection.makefile("rb")
         while True:
             command, arguments = pickle.load(commands)
@@ -408,8 +408,9 @@ def _go_with(parent: int, on_death: signal.Signals) -> None:
             time.sleep(WATCH)
         os._exit(0)
 
+    # First of all: a worker that is stopped before this would outlive its parent
+    _libc().prctl(ON_PARENTS_DEATH, int(on_death))
     try:
         start_new_thread(watch, ())
     except RuntimeError:  # no thread is to be had: better it ends too early than never
-        on_death = signal.SIGKILL
-    _libc().prctl(ON_PARENTS_DEATH, int(on_death))
+        _libc().prctl(ON_PARENTS_DEATH, int(signal.SIGKILL))

@@ -9,7 +9,7 @@ import numpy as np
 from hogwild import model_file
 from hogwild.errors import HogwildError
 from hogwild.learn.registry import load_model
-from tests.chaos.cases import COMMAND, FORKED, Blow, Case
+from tests.chaos.cases import COMMAND, FORKED, Case
 from tests.chaos.storm import Ended
 from tests.chaos.victims import MODEL
 
@@ -88,10 +88,7 @@ def _of_code(ended: Ended, errors: str) -> list[str]:
 
 
 def _of_files(ended: Ended, errors: str) -> list[str]:
-    names = {path.name for path in ended.folder.iterdir()} - KNOWN
-    between_names = any(map(is_between_names, ended.dealt)) or ended.case.attempt
-    if ended.code and between_names:
-        names = {name for name in names if not name.endswith(".part")}
+    names = {path.name for path in ended.folder.iterdir()} - KNOWN - between_names(ended)
     found = [f"{name} was left over" for name in sorted(names)]
     if "it is kept in" not in errors:
         rescued = list((ended.folder / "tmp").glob("*.hog"))
@@ -112,9 +109,30 @@ def _of_files(ended: Ended, errors: str) -> list[str]:
     return found + _of_model(path)
 
 
-def is_between_names(blow: Blow) -> bool:
-    """No single call replaces a file by a new one; the next writer of the file takes the name."""
-    return blow.moment == "renaming" and not blow.delay
+def between_names(ended: Ended) -> set[str]:
+    """Whole files that a kill has left there under a name of their own.
+
+    No single call replaces a file by a new one: for a moment that one has another name, which the
+    next writer of the file takes away.
+    """
+    if ended.code == 0 or not (ended.case.attempt or was_killed(ended)):
+        return set()
+    return {path.name for path in ended.folder.glob(".hogwild-*.part") if _is_whole(path)}
+
+
+def was_killed(ended: Ended) -> bool:
+    """Whether the program got a SIGKILL."""
+    return any(blow.number == signal.SIGKILL and blow.target != "worker" for blow in ended.dealt)
+
+
+def _is_whole(path: Path) -> bool:
+    if path.read_bytes().startswith(b"{"):  # a trace
+        return path.read_bytes().endswith(b"}\n")
+    try:
+        model_file.read(path)  # a model or a checkpoint
+    except HogwildError:
+        return False
+    return True
 
 
 def _of_model(path: Path) -> list[str]:

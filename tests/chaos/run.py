@@ -101,9 +101,8 @@ class Storm:
                     running += [] if again is None else [again]
             time.sleep(LOOK)
         cached = [one for one in self._ended if "--cache" in one.case.flags]
-        between_names = any(map(checks.is_between_names, (b for one in cached for b in one.dealt)))
         left = [path.name for path in self._data.glob(".*")]
-        if left and not between_names:
+        if left and not any(map(checks.was_killed, cached)):  # between two names of a cache
             self._complain(f"left beside the data: {', '.join(left)}")
         if left := _shared_names() - self._names:
             self._complain(f"left in {SHARED_MEMORY}: {', '.join(sorted(left))}")

@@ -16,7 +16,6 @@ from tests.chaos.cases import COMMAND, Blow, Case
 LIMIT = 180.0  # seconds after the last blow within which a program must end: some are just slow
 OUTLIVING = 15.0  # seconds within which the last worker must end after its program
 LOOK = 0.001  # seconds between two looks
-YOUNG = 0.5  # seconds after its start within which a worker may not yet be ready
 
 
 class Ended(NamedTuple):
@@ -136,8 +135,8 @@ class Running:
         self._last = time.monotonic()
         self.dealt.append(blow)
         back = blow.back
-        if back is None and blow.number == signal.SIGSTOP and _age(whom[0]) < YOUNG:
-            back = 1.0  # it may not yet have asked for a signal at its program's death
+        if back is None and blow.number == signal.SIGSTOP and not _goes_with_program(whom[0]):
+            back = 1.0
         if back is not None:
             self._to_continue += [(self._last + back, one) for one in whom]
 
@@ -164,12 +163,12 @@ def _sent(whom: int, number: signal.Signals) -> bool:
     return True
 
 
-def _age(pid: int) -> float:
-    """Seconds since a process was started; 0 where it has ended."""
+def _goes_with_program(worker: int) -> bool:
+    """Whether it has asked for a signal at its program's death: its second thread comes after."""
     try:
-        return time.time() - psutil.Process(pid).create_time()
+        return psutil.Process(worker).num_threads() > 1
     except psutil.Error:
-        return 0.0
+        return False
 
 
 def children(pid: int) -> list[int]:

@@ -13,7 +13,7 @@ import pytest
 import hogwild
 from hogwild.data.synthetic import rcv1
 from tests.chaos import checks
-from tests.chaos.cases import FORKED, SURROUNDINGS, Case, drawn
+from tests.chaos.cases import FORKED, SURROUNDINGS, Blow, Case, drawn
 from tests.chaos.storm import Ended, children, members
 from tests.chaos.victims import MODEL
 
@@ -72,6 +72,17 @@ def test_what_must_not_happen_is_noticed(folder: Path) -> None:
     model.unlink()
     assert "there is no model" in found()
     assert "the old model is gone" in found(old=b"old", code=130)
+
+
+def test_a_whole_file_between_two_names_is_none(folder: Path) -> None:
+    beside = folder / ".hogwild-1.part"
+    beside.write_bytes((folder / MODEL).read_bytes())
+    blow = Blow("saving", 1, 0.01, signal.SIGKILL, "program", None)
+    killed = ended(folder, code=-signal.SIGKILL)._replace(dealt=[blow])
+    assert checks.violations(killed) == []
+    assert ".hogwild-1.part was left over" in "; ".join(checks.violations(ended(folder)))
+    beside.write_bytes(beside.read_bytes()[:-5])
+    assert ".hogwild-1.part was left over" in "; ".join(checks.violations(killed))
 
 
 def test_processes_of_a_session_are_found() -> None:
