@@ -39,6 +39,8 @@ RATINGS = 20_000_000  # of MovieLens 20M
 LEAST_RATINGS = 200_000  # fewer do not go round all users
 DECIMALS = 7  # of a value, as text of this kind has
 REPEATS = 5
+PACKED_FILES = 4
+PACKED_SHARE = 4  # of the rows, one in so many is packed: that takes longer than all the rest
 READERS = ("polars", "pyarrow")
 VW = "vowpalwabbit"
 VERSIONS = {
@@ -98,28 +100,49 @@ def svmlight(given: Given) -> list[Line]:
     return lines
 
 
+def packed(given: Given) -> list[Line]:
+    """svmlight text in several files, each packed."""
+    rows = tf_idf(given.rows // PACKED_SHARE)
+    shares = np.array_split(np.arange(len(rows)), PACKED_FILES)
+    files = [given.folder / f"rows-{number}.svm.gz" for number in range(PACKED_FILES)]
+    for file, share in zip(files, shares, strict=True):
+        hogwild.save(rows.take(share), file)
+    size = sum(file.stat().st_size for file in files)
+    report.say(f"Data      rows-*.svm.gz: {size / 1e6:,.0f} MB in {PACKED_FILES} files")
+    one, several = by_cores(files[:1]), by_cores(files)
+    for file in files:
+        file.unlink()
+    return [line._replace(least=None) for line in (one, several)]
+
+
 def reading(file: Path) -> list[Line]:
     """A file of rows with one core and with all, and by scikit-learn."""
-    cores, size = usable_cores(), file.stat().st_size
-    hogwild.load(file)  # compiles
+    line = by_cores([file])
+    if not load_svmlight_file:
+        return [line]
+    peer = file.stat().st_size / timed(lambda: load_svmlight_file(str(file)))
+    return [line, line._replace(other=peer, beside="scikit-learn", least=LEAST_SKLEARN)]
+
+
+def by_cores(files: list[Path]) -> Line:
+    """Files of rows with one core and with all."""
+    cores, size = usable_cores(), sum(file.stat().st_size for file in files)
+    hogwild.load(files)  # compiles
     found = best(
         {
-            "one": partial(timed, partial(hogwild.load, file, threads=1)),
-            "all": partial(timed, partial(hogwild.load, file, threads=cores)),
+            "one": partial(timed, partial(hogwild.load, files, threads=1)),
+            "all": partial(timed, partial(hogwild.load, files, threads=cores)),
         },
         REPEATS,
     )
-    line = Line(
-        *(f"{file.name} read, {cores} cores", size / found["all"], size / found["one"]),
+    what = files[0].name if len(files) == 1 else f"{len(files)} such files"
+    return Line(
+        *(f"{what} read, {cores} cores", size / found["all"], size / found["one"]),
         gigabytes_per_second,
         "1 core",
         higher_is_better=True,
         least=LEAST_CORES,
     )
-    if not load_svmlight_file:
-        return [line]
-    peer = size / timed(lambda: load_svmlight_file(str(file)))
-    return [line, line._replace(other=peer, beside="scikit-learn", least=LEAST_SKLEARN)]
 
 
 def shell(file: Path, given: Given) -> list[Line]:
@@ -224,7 +247,11 @@ def lines_per_second(value: float) -> str:
     return f"{value / 1e6:.1f} M lines/s"
 
 
-PARTS: dict[str, Callable[[Given], list[Line]]] = {"svmlight": svmlight, "ratings": ratings}
+PARTS: dict[str, Callable[[Given], list[Line]]] = {
+    "svmlight": svmlight,
+    "packed": packed,
+    "ratings": ratings,
+}
 
 
 def main() -> None:

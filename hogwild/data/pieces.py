@@ -28,7 +28,8 @@ All formats of text are read through `read_pieces`. A format gives it a `Parser`
 - Memory is bounded: at most twice as many pieces as threads are parsed and not yet taken. Their
   results may use arrays of a `Pool` again and again, and be copied from there into arrays that
   are `Growing`.
-- A pipe or a compressed file is read and unpacked by one thread at a time while the others parse.
+- A pipe or a compressed file is read and unpacked by one thread at a time while the others parse,
+  and unpack later files before their turn.
 
 A regular file is read by the parsing threads into a buffer that stays in their caches. That takes
 as long as parsing a memory-mapped file, and a mapped file that becomes shorter would end the
@@ -37,7 +38,6 @@ program. A file that changes while it is read is refused.
 
 import os
 import select
-import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -48,8 +48,17 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from hogwild import status
-from hogwild.data.opening import Progress, Watched, exhaust, explained, is_packed, unpacked
+from hogwild.data.early import Early, Turns
+from hogwild.data.opening import (
+    Progress,
+    Watched,
+    exhaust,
+    explained,
+    is_packed,
+    reading,
+    size_of,
+    unpacked,
+)
 from hogwild.errors import DataError
 from hogwild.kernels.compile import Kernel, ready
 from hogwild.kernels.text import PADDING
@@ -264,11 +273,9 @@ def read_pieces(paths: Sequence[Path], parser: Parser[Any], threads: int | None 
     Raises:
         DataError: a file cannot be read, or what the parser raises.
     """
-    named = paths[0].name if len(paths) == 1 else f"{len(paths):,} files"
-    with status.doing(f"reading {named}") as now:
-        progress = Progress(now, sum(_size_of(path) for path in paths))
-        count = threads_for(paths) if threads is None else threads
-        _Reading(paths, parser, count, progress).run()
+    count = threads_for(paths) if threads is None else threads
+    with reading(paths) as progress, Turns(paths, progress, count) as turns:
+        _Reading(paths, parser, count, progress, turns).run()
 
 
 def get_ready(
@@ -324,22 +331,13 @@ def _touch(arrays: Sequence[npt.NDArray[Any]], done: threading.Event) -> None:
 
 def threads_for(paths: Sequence[Path]) -> int:
     """How many threads read these files: one for each core, but one alone where there is little."""
-    sizes = [_size_of(path) * (UNPACKED if is_packed(path) else 1) for path in paths]
+    sizes = [size_of(path) * (UNPACKED if is_packed(path) else 1) for path in paths]
     return 1 if all(sizes) and sum(sizes) < SMALL else usable_cores()
 
 
 def text_size(path: Path) -> int:
     """Bytes of text in a file; 0 where nobody knows: in a pipe, or before it is unpacked."""
-    return 0 if is_packed(path) else _size_of(path)
-
-
-def _size_of(path: Path) -> int:
-    """The size of a regular file, else 0."""
-    try:
-        known = path.stat()
-    except OSError:
-        return 0
-    return known.st_size if stat.S_ISREG(known.st_mode) else 0
+    return 0 if is_packed(path) else size_of(path)
 
 
 class _Buffer:
@@ -475,13 +473,16 @@ class _Pipe(Watched):
 class _Stream:
     """A file that is packed, or a pipe: one thread at a time reads on."""
 
-    def __init__(self, path: Path, progress: Progress, stopped: Callable[[], bool]) -> None:
-        self._path = path
-        if _size_of(path):
-            self._raw = Watched(path, progress)
-        else:
-            self._raw = _Pipe(path, progress, stopped)
-        self._file: Any = unpacked(path, self._raw, "rb").__enter__()
+    def __init__(
+        self,
+        path: Path,
+        progress: Progress,
+        stopped: Callable[[], bool],
+        early: Early | None,
+    ) -> None:
+        self._path, self._early = path, early
+        self._raw = early or _Pipe(path, progress, stopped)
+        self._file: Any = early or unpacked(path, self._raw, "rb").__enter__()
         self._kept = b""
         self._lines = self._unpacked = 0
         self._begun = self._ended = False
@@ -524,9 +525,9 @@ class _Stream:
     def _check_ratio(self, more: int) -> None:
         """Refuses a small file that unpacks to far more than data does."""
         self._unpacked += more
-        if self._file is self._raw or self._unpacked < SUSPECT:
+        if self._early is None or self._unpacked < SUSPECT:
             return
-        if self._unpacked > PACKED * self._raw.tell():
+        if self._unpacked > PACKED * self._early.packed:
             raise DataError(
                 f"{self._path}: unpacks to more than {PACKED} times its size and is refused; if "
                 "it holds real data, unpack it first"
@@ -534,7 +535,7 @@ class _Stream:
 
     def check(self) -> None:
         """Refuses a packed file that is damaged further on: what came of it may be wrong."""
-        if self._file is not self._raw:
+        if is_packed(self._path):
             with explained(self._path):
                 exhaust(self._file)
 
@@ -545,11 +546,13 @@ class _Stream:
 Source = _Regular | _Stream
 
 
-def _source(path: Path, progress: Progress, stopped: Callable[[], bool]) -> Source:
+def _source(
+    path: Path, progress: Progress, stopped: Callable[[], bool], early: Early | None
+) -> Source:
     with explained(path):
         if text_size(path):
             return _Regular(path, progress)
-        return _Stream(path, progress, stopped)
+        return _Stream(path, progress, stopped, early)
 
 
 class _Done(NamedTuple):
@@ -565,11 +568,18 @@ class _Reading:
     """What the threads share."""
 
     def __init__(
-        self, paths: Sequence[Path], parser: Parser[Any], threads: int, progress: Progress
+        self,
+        paths: Sequence[Path],
+        parser: Parser[Any],
+        threads: int,
+        progress: Progress,
+        turns: Turns,
     ) -> None:
         self._parser = parser
         self._threads = threads
-        self._sources = (_source(path, progress, lambda: self._ended) for path in paths)
+        self._sources = (
+            _source(path, progress, lambda: self._ended, turns.file_of(path)) for path in paths
+        )
         self._looking = threading.Lock()  # held by who looks for the next piece
         self._guard, self._changed = lock_and_condition()  # of all that follows
         self._open: list[Source] = []  # the last one is read from

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.data.opening import opened, suffix_of
+from hogwild.data.early import Turns
+from hogwild.data.opening import reading, suffix_of
 from hogwild.data.rows import Rows
 from hogwild.data.sets import name_of
 from hogwild.errors import DataError, HogwildError, HogwildWarning
@@ -128,17 +129,18 @@ class Features:
         threads = usable_cores() if threads is None else threads
         fitted, found, name = self if self.learned else None, Collector(), name_of(paths)
         notes: tuple[str, ...] = ()
-        for path in paths:
-            with self._opened(path) as file:
-                dealer = Dealer(file, str(path))
-                words: frozenset[str] = getattr(file, "words", frozenset())
-                layout = (fitted or self)._layout(dealer, path, labels, words)
-                fitted = fitted or self._of(layout)
-                try:
-                    fitted._gather(layout, dealer, found, threads, not self.learned)
-                finally:
-                    dealer.check()  # what is wrong with a file that changes is nobody's mistake
-            notes = notes or layout.notes
+        with reading(paths) as progress, Turns(paths, progress, threads) as turns:
+            for path in paths:
+                with self._opened(path, turns) as file:
+                    dealer = Dealer(file, str(path))
+                    words: frozenset[str] = getattr(file, "words", frozenset())
+                    layout = (fitted or self)._layout(dealer, path, labels, words)
+                    fitted = fitted or self._of(layout)
+                    try:
+                        fitted._gather(layout, dealer, found, threads, not self.learned)
+                    finally:
+                        dealer.check()  # what is wrong with a file that changes is nobody's mistake
+                notes = notes or layout.notes
         assert fitted is not None
         rows = fitted._rows(found, name, threads, not self.learned)
         rows.notes = notes
@@ -146,11 +148,11 @@ class Features:
             rows.y = None
         return rows
 
-    def _opened(self, path: Path) -> AbstractContextManager[Any]:
+    def _opened(self, path: Path, turns: Turns) -> AbstractContextManager[Any]:
         """The text of a file."""
         if self._format(path) == "parquet":
             return closing(of_parquet(path))
-        return opened(path)
+        return turns.opened(path)
 
     def _format(self, path: Path) -> str:
         """The format of a file; what was learned from a table goes for tables of any format."""

@@ -5,10 +5,12 @@ import gzip
 import io
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hogwild import DataError, load, load_ratings
+from hogwild.data import opening
 from hogwild.data.opening import Streams
 
 FIRST = "".join(f"{row % 2} 1:{row} 3:0.5\n" for row in range(30)).encode()
@@ -26,6 +28,15 @@ def loaded(file: Path, content: bytes) -> list[bytes]:
     file.write_bytes(content)
     rows = load(file)
     return [array.tobytes() for array in (rows.indptr, rows.indices, rows.values, rows.y)]
+
+
+@pytest.fixture(params=["isal", "zlib"], autouse=True)
+def library(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What unpacks gzip."""
+    if request.param == "zlib":
+        monkeypatch.setattr(opening, "_isal", lambda: None)
+    else:
+        pytest.importorskip("isal")
 
 
 @packed
@@ -81,6 +92,18 @@ def test_many_members_are_one_text(suffix: str, pack: Pack, tmp_path: Path) -> N
     file = tmp_path / f"data.svm{suffix}"
     whole = loaded(file, pack((FIRST + SECOND) * 500))
     assert loaded(file, b"".join(map(pack, [FIRST, b"", SECOND] * 500))) == whole
+
+
+@pytest.mark.parametrize("level", [0, 1, 9])
+@pytest.mark.parametrize("most", [1, 100, 65_536, 1 << 20])
+def test_gzip_gives_the_same_text_in_reads_of_any_size(most: int, level: int) -> None:
+    """Very dense text, too: all of a file is taken in long before all of its text came out."""
+    text = (FIRST + SECOND) * 20 + bytes(min(1_000 * most, 3_000_000))
+    packed = io.BytesIO(gzip.compress(text, level) * 2)
+    stream, found, buffer = Streams(packed, opening._GzipStream), bytearray(), bytearray(most)
+    while got := stream.readinto(buffer):
+        found += buffer[:got]
+    assert found == text * 2
 
 
 class Broken:

@@ -63,3 +63,13 @@ def test_the_rows_have_as_many_digits_as_text_has(tmp_path: Path) -> None:
     ]
     assert max(map(len, values)) <= len("0.") + loading.DECIMALS
     assert load(tmp_path / "a.svm").values.tobytes() == rows.values.tobytes()
+
+
+def test_packed_files_are_read_with_one_core_and_with_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "REPEATS", 1)
+    one, several = loading.packed(Given(tmp_path, 400, 0, None))
+    assert one.measured.startswith("rows-0.svm.gz read")
+    assert several.measured.startswith("4 such files read")
+    assert not list(tmp_path.iterdir())

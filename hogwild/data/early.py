@@ -1,0 +1,180 @@
+"""Packed files that are unpacked before their turn, while those in front of them are read.
+
+To unpack a file takes several times as long as to parse what comes of it, and only one core can do
+it, from the beginning to the end. Of several files, each core unpacks another one.
+"""
+
+import io
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
+from itertools import islice
+from pathlib import Path
+from threading import Lock
+from typing import Any, BinaryIO
+
+from hogwild.data.opening import PACKINGS, Progress, Streams, Watched, is_packed, text_of
+from hogwild.machine import available_memory
+from hogwild.threads import Helper
+
+CHUNK = 1 << 20  # bytes of text that are unpacked at a time
+SHARE = 8  # text that waits for its turn takes one byte in so many of the memory that is there
+MOST = 1 << 32  # bytes that it takes at the most
+LATER = 0.005  # seconds to wait where there is no room for more text
+
+
+class Room:
+    """How many bytes of text may wait for their turn."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+        self._lock = Lock()
+
+    def is_left(self) -> bool:
+        """Whether more text may be unpacked."""
+        return self._left > 0
+
+    def take(self, size: int) -> None:
+        """So much text waits now; less than nothing if it was read."""
+        with self._lock:
+            self._left -= size
+
+
+class Early(io.RawIOBase):
+    """The text of a packed file. `unpack_some` reads on, in any thread, until its turn comes.
+
+    Attributes:
+        path: of the file.
+        has_turn: whether its text has been asked for.
+        packed: bytes of the file itself that were read.
+    """
+
+    def __init__(self, path: Path, progress: Progress, room: Room) -> None:
+        self.path = path
+        self._progress, self._room = progress, room
+        self._lock = Lock()  # of the file, and of what waits
+        self._raw: Any = None
+        self._streams: Streams | None = None
+        self._waiting: deque[memoryview] = deque()
+        self._error: Exception | None = None
+        self._ended = False
+        self.has_turn = False
+        self.packed = 0
+
+    def unpack_some(self) -> bool:
+        """Unpacks some text; False if there is nothing to do any more."""
+        with self._lock:
+            if self.has_turn or self._ended:
+                return False
+            with suppress(Exception):  # it is raised when its turn comes
+                self._unpack(CHUNK)
+            return not self._ended
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fills some of the buffer; 0 at the end.
+
+        Raises:
+            OSError, EOFError, or an error of a library: the file cannot be read or unpacked.
+        """
+        self.has_turn = True  # whoever holds the lock now takes it no more
+        with self._lock:
+            if not self._waiting:
+                self._unpack(len(buffer))
+            if self._ended and not self._waiting:
+                return 0
+            first = self._waiting.popleft()
+            count = min(len(buffer), len(first))
+            buffer[:count] = first[:count]
+            if count < len(first):
+                self._waiting.appendleft(first[count:])
+            self._room.take(-count)
+            return count
+
+    def _unpack(self, most: int) -> None:
+        """Lets some more text wait."""
+        if self._error is not None:
+            raise self._error
+        if self._ended:
+            return
+        try:
+            if self._streams is None:
+                self._raw = Watched(self.path, self._progress)
+                self._streams = PACKINGS[self.path.suffix.lower()].reader(self._raw)
+            text = self._streams.some(most)
+        except Exception as error:
+            self._error, self._ended = error, True
+            raise
+        self.packed = self._raw.tell()
+        self._room.take(len(text))
+        if text:
+            self._waiting.append(memoryview(text))
+        else:
+            self._ended = True
+            self._raw.close()
+
+    def close(self) -> None:
+        """Closes the file, if it was opened."""
+        if self._raw is not None:
+            self._raw.close()
+        super().close()
+
+
+class Turns:
+    """Files in their order, of which packed ones are unpacked before their turn.
+
+    `threads` is how many unpack, together with the one that reads. Other files are left alone.
+    """
+
+    def __init__(self, paths: Sequence[Path], progress: Progress, threads: int) -> None:
+        self._progress = progress
+        room = Room(min(MOST, available_memory() // SHARE))
+        self._files = deque(
+            Early(path, progress, room) for path in paths if is_packed(path) and path.is_file()
+        )
+        self._room = room
+        self._next = iter(list(islice(self._files, 1, None)))
+        self._lock = Lock()
+        self._threads = threads
+        self._ended = False
+        self._waits: list[Callable[[], None]] = []
+
+    def __enter__(self) -> "Turns":
+        helpers = min(self._threads, len(self._files)) - 1
+        with suppress(RuntimeError):  # the system has no more threads to give
+            for _ in range(helpers):
+                self._waits.append(Helper.one().begin(self._work))
+        return self
+
+    def __exit__(self, *problem: Any) -> None:
+        self._ended = True
+        for wait in self._waits:
+            wait()
+        for file in self._files:
+            file.close()
+
+    def file_of(self, path: Path) -> Early | None:
+        """The text of this file, whose turn it is; None if it is not packed, or a pipe."""
+        if self._files and self._files[0].path == path:
+            return self._files.popleft()
+        return None
+
+    def opened(self, path: Path) -> AbstractContextManager[BinaryIO]:
+        """Opens the file whose turn it is; errors of the system become a DataError."""
+        early: Any = self.file_of(path)
+        return text_of(path, self._progress, early)
+
+    def _work(self) -> None:
+        while (file := self._another()) is not None:
+            while not self._ended and not file.has_turn:
+                if not self._room.is_left():
+                    time.sleep(LATER)
+                elif not file.unpack_some():
+                    break
+
+    def _another(self) -> Early | None:
+        with self._lock:
+            return None if self._ended else next(self._next, None)
