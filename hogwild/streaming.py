@@ -25,8 +25,8 @@ from hogwild.config import TASKS, Config
 from hogwild.data import svmlight
 from hogwild.data.files import FORMATS, check_index_base
 from hogwild.data.opening import is_packed, suffix_of
-from hogwild.data.pieces import Piece
 from hogwild.data.rows import Labels, Rows
+from hogwild.data.sources import Piece
 from hogwild.errors import DataError, DivergenceError, OptionError
 from hogwild.interrupt import Interrupt
 from hogwild.kernels.text import PADDING

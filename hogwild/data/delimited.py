@@ -25,18 +25,10 @@ from hogwild.data.columns import (
     rating_of,
 )
 from hogwild.data.ids import BadIdError, Codes, Ids
-from hogwild.data.pieces import (
-    PIECE,
-    Growing,
-    Parser,
-    Piece,
-    Pool,
-    get_ready,
-    read_pieces,
-    threads_for,
-)
+from hogwild.data.pieces import Growing, Parser, Pool, get_ready, read_pieces, threads_for
 from hogwild.data.ratings import Ratings
 from hogwild.data.sets import name_of
+from hogwild.data.sources import PIECE, Piece
 from hogwild.data.texts import Texts
 from hogwild.errors import DataError
 from hogwild.kernels.delimited import (

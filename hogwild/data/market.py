@@ -15,9 +15,10 @@ import numpy as np
 from hogwild.data.columns import Layout
 from hogwild.data.delimited import Reader, write_lines
 from hogwild.data.ids import UNKNOWN, BadIdError, Codes, Ids
-from hogwild.data.pieces import Piece, read_pieces
+from hogwild.data.pieces import read_pieces
 from hogwild.data.ratings import Ratings
 from hogwild.data.sets import name_of
+from hogwild.data.sources import Piece
 from hogwild.data.texts import Texts, written
 from hogwild.errors import DataError, OptionError
 

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from hogwild.data.given_arrays import INTEGERS, NUMBERS, checked, row_pointers
 from hogwild.data.labels import LabelSets
-from hogwild.data.pieces import PACKED, SUSPECT
 from hogwild.data.rows import Rows
+from hogwild.data.sources import PACKED, SUSPECT
 from hogwild.errors import DataError
 from hogwild.machine import available_memory
 

@@ -19,9 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hogwild.data.labels import LabelSets, as_written
-from hogwild.data.pieces import PIECE, Growing, Parser, Piece, Pool, get_ready, read_pieces
+from hogwild.data.pieces import Growing, Parser, Pool, get_ready, read_pieces
 from hogwild.data.rows import Rows
 from hogwild.data.sets import name_of
+from hogwild.data.sources import PIECE, Piece
 from hogwild.errors import DataError
 from hogwild.kernels.text import FEATURE_WIDTH, FLOAT32_LIMIT, format_lines, parse_lines
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hogwild.data.pieces import start_of_text
+from hogwild.data.sources import start_of_text
 from hogwild.errors import DataError
 from hogwild.kernels.text import AHEAD, PADDING
 

@@ -115,14 +115,14 @@ def between_names(ended: Ended) -> set[str]:
     No single call replaces a file by a new one: for a moment that one has another name, which the
     next writer of the file takes away.
     """
-    if ended.code == 0 or not (ended.case.attempt or was_killed(ended)):
+    if not (was_killed(ended) or ended.case.attempt):
         return set()
     return {path.name for path in ended.folder.glob(".hogwild-*.part") if _is_whole(path)}
 
 
 def was_killed(ended: Ended) -> bool:
-    """Whether the program got a SIGKILL."""
-    return any(blow.number == signal.SIGKILL and blow.target != "worker" for blow in ended.dealt)
+    """Whether a signal ended the program on the spot."""
+    return ended.code < 0
 
 
 def _is_whole(path: Path) -> bool:

@@ -15,6 +15,7 @@ from hogwild import DataError, status
 from hogwild.data import early
 from hogwild.data.early import Early, Turns
 from hogwild.data.opening import Progress
+from tests.small_pieces import by_two_threads
 
 PACKS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
@@ -75,7 +76,7 @@ def test_the_text_is_that_of_the_files_one_after_the_other(
 def test_rows_of_packed_files_are_those_of_plain_ones(
     kind: str, files: list[Path], tmp_path: Path, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hogwild.data.pieces.SMALL", 0)  # so that several threads read
+    by_two_threads(monkeypatch)
     whole = tmp_path / "all.svm"
     whole.write_bytes(b"".join(text.rstrip(b"\n") + b"\n" * bool(text) for text in texts(7)))
     options: dict[str, Any] = {} if kind == "rows" else {"features": hogwild.Features()}
@@ -117,7 +118,7 @@ def test_errors_come_in_the_order_of_the_files(
     files: list[Path], tmp_path: Path, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is wrong in a later file is found first, and said last."""
-    monkeypatch.setattr("hogwild.data.pieces.SMALL", 0)
+    by_two_threads(monkeypatch)
     whole = files[5].read_bytes()
     files[5].write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataError, match=rf"^{files[5]}: cut off, damaged, or not"):

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from hogwild import DataError, load, load_ratings
-from hogwild.data import ids, pieces
+from hogwild.data import ids, sources
 from hogwild.data.columns import Unclear, layout_of, rating_of
 from hogwild.data.labels import LabelSets
+from tests.small_pieces import SIZES, cut_into
 
 NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 LARGEST = 2.0**128 - 2.0**103  # what is below rounds to a finite float32
@@ -72,7 +73,7 @@ Meaning = list[tuple[list[float], list[tuple[int, float]]]]
 
 def svmlight_means(text: bytes) -> Meaning | None:
     """Labels and features of each row; None where the text is wrong."""
-    if text.startswith(tuple(pieces.BINARY)):
+    if text.startswith(tuple(sources.BINARY)):
         return None
     rows: Meaning = []
     several = unlabelled = False
@@ -176,8 +177,8 @@ def fuzzed(case: Case, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ids, "DIRECT", 1000)  # so that there are larger numbers, too
     text = mutated(case, make(case))
     size = case.choice([3, 20, 1000])
-    for option in ("PIECE", "BEHIND", "MAPPED", *(["HEAD"] if path.name == "a.svm" else [])):
-        monkeypatch.setattr(pieces, option, size)
+    # The header of a file of ratings is in its first piece
+    cut_into(size, monkeypatch, SIZES if path.name == "a.svm" else SIZES[1:])
     with packed(case, path, text) as file:
         check(file, text, case.choice([1, 1, 2]))
 

@@ -16,9 +16,11 @@ import numpy as np
 import pytest
 
 from hogwild import DataError, HogwildError, load
-from hogwild.data import pieces
+from hogwild.data import pieces, sources
 from hogwild.data.opening import PACKINGS
-from hogwild.data.pieces import Growing, Parser, Piece, Pool, get_ready, read_pieces
+from hogwild.data.pieces import Growing, Parser, Pool, get_ready, read_pieces
+from hogwild.data.sources import Piece
+from tests.small_pieces import cut_into
 
 if sys.version_info < (3, 14):
     import zstandard
@@ -55,7 +57,7 @@ class Lines(Parser[list[bytes]]):
         text = bytes(piece.text[piece.begin : piece.end])
         assert text.endswith(b"\n")
         assert bytes(piece.array[piece.begin : piece.end]) == text
-        assert len(piece.text) >= piece.end + pieces.PADDING
+        assert len(piece.text) >= piece.end + sources.PADDING
         bad = (b"\n" + text).find(b"\nx")
         if bad >= 0:
             raise DataError(f"{piece.place(piece.begin + bad)}: an x")
@@ -87,11 +89,6 @@ def lines_of(*paths: Path, threads: int = 2) -> list[bytes]:
 @pytest.fixture(params=[1, 2, 5], ids=["1 thread", "2 threads", "5 threads"])
 def threads(request: Any) -> int:
     return int(request.param)
-
-
-def cut_into(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HEAD", "PIECE", "BEHIND"):
-        monkeypatch.setattr(pieces, name, size)
 
 
 TEXT = b"one\n\n\ntwo words\r\n" + b"long " * 30 + b"\nlast"
@@ -128,7 +125,7 @@ def test_the_first_error_is_raised_and_names_its_place(
 
 
 def test_a_column_counts_characters(tmp_path: Path) -> None:
-    text = bytearray("eins\nä1 x\n".encode()) + bytes(pieces.PADDING)
+    text = bytearray("eins\nä1 x\n".encode()) + bytes(sources.PADDING)
     piece = Piece("a", text, np.frombuffer(text, np.uint8), 0, 11, True, lambda: 7)
     assert piece.place(text.index(b"x")) == "a: line 9, column 4"
     assert piece.place(2) == "a: line 8, column 3"
@@ -355,8 +352,8 @@ def test_a_pool_makes_no_more_than_are_in_use() -> None:
 def test_a_line_that_does_not_fit_into_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pieces, "LONG", 1 << 20)
-    monkeypatch.setattr(pieces, "available_memory", lambda: 1 << 20)
+    monkeypatch.setattr(sources, "LONG", 1 << 20)
+    monkeypatch.setattr(sources, "available_memory", lambda: 1 << 20)
     for suffix in ("", ".gz"):
         path = tmp_path / f"a.txt{suffix}"
         path.write_bytes(PACKS[suffix](b"1" * (1 << 22)))
@@ -380,6 +377,6 @@ def test_a_small_file_that_unpacks_to_very_much(
 ) -> None:
     path = tmp_path / "a.txt.bz2"
     path.write_bytes(bz2.compress(b"# nothing\n" * (1 << 20)))
-    monkeypatch.setattr(pieces, "SUSPECT", 1 << 20)
+    monkeypatch.setattr(sources, "SUSPECT", 1 << 20)
     with pytest.raises(DataError, match="unpacks to more than 500 times its size"):
         read_pieces([path], Lines())

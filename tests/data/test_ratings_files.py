@@ -16,10 +16,11 @@ from scipy import io as scipy_io
 from scipy import sparse
 
 from hogwild import DataError, HogwildError, OptionError
-from hogwild.data import delimited, given_ids, ids, pieces
+from hogwild.data import delimited, given_ids, ids
 from hogwild.data.ratings import Ratings
 from hogwild.data.ratings_files import FORMATS, load_ratings, save_ratings
 from hogwild.kernels.delimited import BLANKS
+from tests.small_pieces import by_two_threads, cut_into
 
 relaxed = settings(
     deadline=None,
@@ -32,9 +33,8 @@ relaxed = settings(
 def sizes(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of bytes, of lines, of ids and tables that are small enough to have several."""
     if request.param == "small":
-        for name in ("HEAD", "PIECE", "BEHIND", "MAPPED", "SMALL"):
-            monkeypatch.setattr(pieces, name, 64)
-        monkeypatch.setattr(pieces, "usable_cores", lambda: 2)
+        cut_into(64, monkeypatch)
+        by_two_threads(monkeypatch)
         monkeypatch.setattr(delimited, "LINES", 3)
         monkeypatch.setattr(delimited, "WRITTEN", 2)
         monkeypatch.setattr(ids, "FEW", 1)

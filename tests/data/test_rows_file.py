@@ -14,9 +14,10 @@ from scipy import sparse
 
 import hogwild
 from hogwild import DataError
-from hogwild.data import pieces, rows_file
+from hogwild.data import rows_file
 from hogwild.data.mapped_rows import MappedRows
 from hogwild.data.rows_file import HEAD, RowsFile, StoredRows, Writer
+from tests.small_pieces import by_two_threads, cut_into
 
 SMALL = 1 << 11  # bytes of a block: many blocks, and damage in one of them
 
@@ -225,9 +226,8 @@ def test_text_in_pieces_becomes_what_load_reads(
     for source, text in zip(sources, CASES[name], strict=True):
         source.write_text(text)
     (tmp_path / "all.svm").write_text("".join(CASES[name]))
-    monkeypatch.setattr(pieces, "HEAD", 1 << 9)
-    monkeypatch.setattr(pieces, "PIECE", 1 << 10)
-    monkeypatch.setattr(pieces, "SMALL", 0)  # so that several threads parse
+    cut_into(1 << 9, monkeypatch)
+    by_two_threads(monkeypatch)
     hogwild.convert(sources, tmp_path / "a.rows")
     assert same(hogwild.load(tmp_path / "a.rows"), hogwild.load(tmp_path / "all.svm", labels=False))
 

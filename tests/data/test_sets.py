@@ -10,13 +10,9 @@ import pytest
 
 import hogwild
 from hogwild import DataError, OptionError, Rows, load, load_ratings
-from hogwild.data import ids, pieces
+from hogwild.data import ids
 from hogwild.data.labels import LabelSets
-
-
-def cut_into(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HEAD", "PIECE", "BEHIND", "MAPPED"):
-        monkeypatch.setattr(pieces, name, size)
+from tests.small_pieces import cut_into
 
 
 def bytes_of(rows: Rows) -> list[Any]:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from hogwild import DataError, HogwildError, OptionError, Rows, load, save
 from hogwild.data import pieces, svmlight
 from hogwild.paths import writing
+from tests.small_pieces import by_two_threads, cut_into
 
 relaxed = settings(
     deadline=None,
@@ -30,13 +31,7 @@ relaxed = settings(
 @pytest.fixture(params=[64, 1 << 20], ids=["small pieces", "large pieces"])
 def blocks(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     cut_into(request.param, monkeypatch)
-
-
-def cut_into(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small pieces, which two threads parse."""
-    for name in ("HEAD", "PIECE", "BEHIND", "MAPPED", "SMALL"):
-        monkeypatch.setattr(pieces, name, size)
-    monkeypatch.setattr(pieces, "usable_cores", lambda: 2)
+    by_two_threads(monkeypatch)
 
 
 @pytest.fixture
@@ -116,6 +111,7 @@ def test_a_file_means_what_the_naive_parser_says(text: str, blocks: None, file: 
 
 def test_a_line_longer_than_many_blocks(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cut_into(64, monkeypatch)
+    by_two_threads(monkeypatch)
     text = "\n".join(
         f"{n} " + " ".join(f"{k}:{k / 8}" for k in range(1, size))
         for n, size in enumerate((900, 5, 3000))
@@ -128,6 +124,7 @@ def test_arrays_that_are_too_short_grow(
     block: int, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cut_into(block, monkeypatch)
+    by_two_threads(monkeypatch)
     monkeypatch.setattr(pieces, "MAPPED", 400)
     text = "1 # " + "long " * 500 + "\n" + "1 1:1 2:2 3:3\n" * 2000
     rows = loaded(file, text)
