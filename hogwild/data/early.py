@@ -144,9 +144,14 @@ class Turns:
 
     def __enter__(self) -> "Turns":
         helpers = min(self._threads, len(self._files)) - 1
-        with suppress(RuntimeError):  # the system has no more threads to give
+        try:
             for _ in range(helpers):
                 self._waits.append(Helper.one().begin(self._work))
+        except RuntimeError:  # the system has no more threads to give
+            pass
+        except BaseException:
+            self._ended = True
+            raise
         return self
 
     def __exit__(self, *problem: Any) -> None:
