@@ -19,7 +19,7 @@ from hogwild.learn.cholesky import (
 from hogwild.learn.duals import DUALS
 from hogwild.learn.losses import LOSSES
 from hogwild.learn.needs import KINKED, ON_COLUMNS
-from hogwild.learn.row_sizes import has_outliers
+from hogwild.learn.row_sizes import UNEQUAL, has_outliers, inequality
 from hogwild.loops.strategies import AUTO
 
 if TYPE_CHECKING:
@@ -50,9 +50,8 @@ MOST_OPERATIONS = 100.0  # of normal equations, for each non-zero
 # From this mean squared length on, rows count as unscaled; dual is slow from this many times l2 n
 UNSCALED, HARD = 100.0, 1000.0
 # The same times, from where interior points are faster with the hinge, where columns are not so few
-# that each step has a matrix. And the mean square of values over that of a typical one, where
-# columns are of very different sizes
-HARD_WITH_FEW, FEWEST_COLUMNS, UNEQUAL = 40.0, 500, 100.0
+# that each step has a matrix
+HARD_WITH_FEW, FEWEST_COLUMNS = 40.0, 500
 # A share of the rows: 50,000 rows, 3 % of them positive, 300 columns, hinge with an l2 of 1e-6 take
 # 0.26 s with dual and 0.56 s with newton
 RARE = 0.1
@@ -219,10 +218,8 @@ def is_unscaled(rows: Rows) -> bool:
 
 def sizes(rows: Rows) -> tuple[float, float]:
     """The mean squared length of a row, about; and the mean square of values over a typical one."""
-    some = rows.some_values().astype(np.float64)
-    if not some.any():
+    some = rows.some_values()
+    if not len(some):
         return 0.0, 1.0
-    square = float(np.mean(some**2))
-    return square * rows.nonzeros / len(rows), square / float(
-        np.median(np.abs(some[some != 0]))
-    ) ** 2
+    square = float(np.mean(some.astype(np.float64) ** 2))
+    return square * rows.nonzeros / len(rows), inequality(some)

@@ -33,7 +33,7 @@ from hogwild.kernels import passes as kernels
 from hogwild.kernels.compile import Kernel
 from hogwild.learn.cholesky import MOST_WORTH, are_rows_few, factored, products_worth_by_rows
 from hogwild.learn.conjugate import Progress, conjugate_gradients
-from hogwild.learn.newton import NewtonProof
+from hogwild.learn.kinks import KinkedProof
 from hogwild.learn.problem import Doubles, Passed
 from hogwild.parallel.memory import Arrays
 
@@ -49,6 +49,7 @@ ENOUGH, LEAST, MOST_PRODUCTS = 1e-6, 0.01, 500
 # products give way to a matrix that takes longer than these
 PATIENCE, IDLE = 20, 5
 PROGRESS = 0.9  # share of the gap before: one that is larger is no progress
+BALANCED = 1e-3  # largest share of what dual variables can change by, to make their balance exact
 
 # right -> the changes of weights and intercept, and of scores
 Solve = Callable[[Doubles], tuple[Doubles, Doubles]]
@@ -64,12 +65,12 @@ class Step(NamedTuple):
     lack: Doubles
 
 
-class InteriorProof(NewtonProof):
+class InteriorProof(KinkedProof):
     """The best weights so far, and a lower bound of the optimum from the dual variables."""
 
     most_worth = MOST_WORTH
     lasting = (
-        *NewtonProof.lasting,
+        *KinkedProof.lasting,
         *("_begun", "_least", "_at", "_reached", "_lack", "_excess", "_t", "_left"),
         *("_in_vain", "_is_hard"),
     )
@@ -147,15 +148,37 @@ class InteriorProof(NewtonProof):
         less = self._farthest.less(self._balance_left, self._objective)
         self.bound = max(self.bound, bound - less)
         gap = self._objective - self.bound
-        self._idle = self._idle + 1 if gap > PROGRESS * self._least else 0
+        self._idle = self._idle + 1 if gap >= PROGRESS * self._least else 0
         self._least = min(self._least, gap)
 
     def _spread(self) -> None:
         """Finds what the step needs of the dual variables; one pass."""
+        self._balance()
         self._second = 1.0 / (self._excess / self._t + self._lack / self._left)
         slopes, seconds = self._shares * self._signs * self._t, self._shares * self._second
         self._pull, self._border, self._diagonal = self._passes.spread(slopes, seconds)
         self._balance_left = float(np.mean(slopes)) if self._intercept else 0.0
+
+    def _balance(self) -> None:
+        """Makes the mean of t_i y_i exactly 0 once it is so nearly.
+
+        Rounding leaves some of it, and the proof is the less by that, times how far from 0 the
+        intercept may be: with long rows, millions.
+        """
+        if not self._intercept:
+            return
+        room = self._t * self._left
+        left, able = (
+            float(np.mean(self._shares * self._signs * self._t)),
+            np.mean(self._shares * room),
+        )
+        if abs(left) <= BALANCED * able:
+            change = self._signs * room * (left / able)
+            self._t, self._left = self._t - change, self._left + change
+
+    @property
+    def _doubles(self) -> tuple[Doubles, float]:
+        return self._weights, self._bias
 
     def _loss_at(self, scores: Doubles, bias: float) -> float:
         lack = np.maximum(0.0, 1.0 - self._signs * (scores + bias))

@@ -248,17 +248,15 @@ class EachHead(Iterated):
         """Looks at the heads that had an epoch, and takes their weights."""
         stored = self._stored(shared)
 
-        def look(number: int, head: Head) -> None:
-            head.look()
-            stored[:, number] = head.weights
-
         active = [k for k, head in enumerate(self._heads) if head.reason is None]
-        side_by_side([partial(look, k, self._heads[k]) for k in active], self._threads)
+        side_by_side([self._heads[k].look for k in active], self._threads)
         self._add_up()
         if self.reason is not None:  # by the sum, while heads have made no claim
             settle = [partial(head.outcome.settle, head.arrays) for head in self._active]
             side_by_side(settle, self._threads)
             self._add_up()
+        for k in active:
+            stored[:, k] = self._heads[k].weights
 
     def _add_up(self) -> None:
         self._objective = sum(head.outcome.objective for head in self._heads)

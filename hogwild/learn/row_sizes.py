@@ -1,4 +1,4 @@
-"""How long rows are, and whether a few values are far larger than all others."""
+"""How long rows are, and whether some values are far larger than others."""
 
 from typing import Any
 
@@ -7,6 +7,8 @@ import numpy.typing as npt
 
 LOOKED_AT, VALUES = 256, 64  # rows, about, and values of each that tell how long rows are
 OUTLYING = 1e4  # of the squared length of a typical row
+SOME = 4096  # values, to see of what sizes they are
+UNEQUAL = 100.0  # mean square of values over that of a typical one: columns of very different sizes
 
 
 def typical(squares: npt.NDArray[np.float64]) -> float:
@@ -34,3 +36,17 @@ def has_outliers(rows: Any) -> bool:
     values = rows.values
     largest = max(float(values.max()), -float(values.min())) if len(values) else 0.0
     return largest**2 > OUTLYING * typical(some_squares(rows))
+
+
+def are_unequal(rows: Any) -> bool:
+    """Whether values are of very different sizes, as in unscaled columns; for rows in memory."""
+    places = np.random.default_rng(0).integers(0, max(1, len(rows.values)), SOME)
+    return len(rows.values) > 0 and inequality(rows.values[places]) > UNEQUAL
+
+
+def inequality(values: npt.NDArray[np.float32]) -> float:
+    """The mean square of values over the square of a typical one."""
+    sizes = np.abs(values[values != 0.0].astype(np.float64))
+    if not len(sizes):
+        return 1.0
+    return float(np.sum(sizes**2)) / len(values) / float(np.median(sizes)) ** 2

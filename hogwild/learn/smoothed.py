@@ -35,10 +35,11 @@ from hogwild.learn.conjugate import Progress, Solution
 from hogwild.learn.duals import DUALS
 from hogwild.learn.heads import Heads
 from hogwild.learn.interior import InteriorProof
+from hogwild.learn.kinks import KinkedProof
 from hogwild.learn.newton import Newton, NewtonProof
 from hogwild.learn.passes import Bias, Passes, Slope
 from hogwild.learn.problem import Doubles, Passed
-from hogwild.learn.row_sizes import has_outliers
+from hogwild.learn.row_sizes import are_unequal, has_outliers
 from hogwild.learn.sets import Set
 from hogwild.parallel.memory import Arrays
 
@@ -144,17 +145,20 @@ class Kinked(Newton):
         sizes = columns, len(self._data), self._data.nonzeros
         if self._config.loss_name != "hinge":
             return SmoothedProof(*given)
-        # Rows far longer than others have kinks of other widths, and steps at any width get stuck
-        smoothed = is_smoothed(self._config, *sizes) and not has_outliers(self._data.view)
-        return (SmoothedProof if smoothed else InteriorProof)(*given)
+        # Where values are far larger than others, steps at any width get stuck
+        rows = self._data.view
+        is_able = is_smoothed(self._config, *sizes) and not (
+            has_outliers(rows) or are_unequal(rows)
+        )
+        return (SmoothedProof if is_able else InteriorProof)(*given)
 
 
-class SmoothedProof(NewtonProof):
+class SmoothedProof(KinkedProof):
     """The best weights so far, and a lower bound of the optimum from the dual variables."""
 
     most_worth = FEW_WORTH
     kind_of_passes: type[Passes] = SmoothPasses
-    lasting = (*NewtonProof.lasting, "_passes", "_best", "_least", "_widest")
+    lasting = (*KinkedProof.lasting, "_passes", "_best", "_least", "_widest")
 
     def _reset(self) -> None:
         super()._reset()
@@ -241,7 +245,7 @@ class SmoothedProof(NewtonProof):
     def _move(self, found: Solution) -> None:
         self._go(found)
         gap = self._objective - self.bound
-        self._idle = self._idle + 1 if gap > PROGRESS * self._least else 0
+        self._idle = self._idle + 1 if gap >= PROGRESS * self._least else 0
         self._least = min(self._least, gap)
 
     @property
@@ -270,6 +274,11 @@ class SmoothedProof(NewtonProof):
     def _store(self, shared: Arrays) -> None:
         assert self._best is not None
         self._passes.write(shared["stored"], *self._best[:2])
+
+    @property
+    def _doubles(self) -> tuple[Doubles, float]:
+        assert self._best is not None
+        return self._best[:2]
 
     @property
     def _taken(self) -> tuple[Doubles, Bias]:

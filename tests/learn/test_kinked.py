@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from scipy.sparse import csr_matrix
 
 import hogwild
@@ -184,6 +185,67 @@ def test_what_single_precision_does_not_prove_ends_the_training():
     result = train(X, y, tol=1e-14)
     assert result.reason == "stuck"
     assert result.trace[-1]["gap"] < 1e-6
+
+
+def table(rows=600, seed=0):
+    """Columns as tables have them: a running number, a year, an amount, and ones and zeros."""
+    random = np.random.default_rng(seed)
+    number, year = np.arange(rows) + 1.0, random.integers(1990, 2020, rows)
+    amount = np.exp(random.normal(8.0, 2.0, rows)).round()
+    ones = random.random((rows, 8)) < 0.3
+    return np.column_stack([number, year, amount, ones]).astype(np.float32), random
+
+
+@pytest.mark.parametrize("l2", [1e-4, 1e-6])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_table_that_nobody_scaled(l2, intercept):
+    """The optimum without a penalty, which linear programming finds, is a lower bound."""
+    X, random = table()
+    y = np.where(X[:, 3] + X[:, 4] + random.normal(size=len(X)) > 0.8, 1.0, -1.0)
+    result = train(csr_matrix(X), y, l2=l2, intercept=intercept, solver="auto")
+    found = result.trace[-1]
+    assert result.reason == "converged"
+    assert len(result.trace) < 40
+    size, columns = X.shape
+    scaled = X / np.abs(X).max(0).astype(np.float64)
+    lack = np.hstack([-y[:, None] * scaled, -intercept * y[:, None], -np.eye(size)])
+    free, least = [(None, None)] * (columns + 1), [(0.0, None)] * size
+    costs = np.append(np.zeros(columns + 1), np.full(size, 1.0 / size))
+    alone = linprog(costs, lack, -np.ones(size), bounds=free + least)
+    assert found["objective"] >= alone.fun * (1 - 1e-9)
+    weights = alone.x[:columns] / np.abs(X).max(0)
+    other = alone.fun + 0.5 * l2 * weights @ weights
+    assert found["objective"] / (1.0 + found["gap"]) <= other * (1 + 1e-9)
+    assert found["objective"] <= other * (1 + 1e-3)
+
+
+def test_rounding_of_a_large_intercept_costs_next_to_nothing():
+    """Years tell the classes apart, with nothing lacking: rounded weights would lack something."""
+    X, _ = table(seed=1)
+    y = np.where(X[:, 1] < 2005, -1.0, 1.0)
+    result = train(csr_matrix(X), y, l2=1e-4)
+    model = result.model
+    assert result.reason == "converged"
+    scores = X.astype(np.float64) @ model.weights.astype(np.float64) + float(model.intercept)
+    lack = np.maximum(0.0, 1.0 - y * scores).mean()
+    square = float(np.sum(model.weights.astype(np.float64) ** 2))
+    assert lack + 0.5e-4 * square == pytest.approx(result.trace[-1]["objective"], rel=1e-6)
+    assert result.trace[-1]["gap"] < 1e-3
+
+
+def test_heads_have_the_weights_whose_objective_is_told():
+    X, _ = table(seed=2)
+    y = 2 * (X[:, 1] < 2005) + X[:, 3]
+    result = train(csr_matrix(X), y, l2=1e-4)
+    assert result.reason == "converged"
+    scores = (
+        X.astype(np.float64) @ result.model.weights.T.astype(np.float64) + result.model.intercept
+    )
+    signs = np.where(y[:, None] == result.model.labels, 1.0, -1.0)
+    lack = np.maximum(0.0, 1.0 - signs * scores).mean(0).sum()
+    square = float(np.sum(result.model.weights.astype(np.float64) ** 2))
+    # Scores of several heads are told in single precision
+    assert lack + 0.5e-4 * square == pytest.approx(result.trace[-1]["objective"], rel=1e-4)
 
 
 def test_auto_chooses_it_where_columns_are_few_and_no_class_is_rare(monkeypatch):
