@@ -257,21 +257,10 @@ class InteriorProof(KinkedProof):
 
         def solve(right: Doubles) -> tuple[Doubles, Doubles]:
             found = solution(right)
-            if self._idle:  # rounding may be what is in the way
-                found += solution(right - self._applied(found, np.empty(self._rows)))
-                passed()
             passed()
             return found, self._passes.scores(found[:-1]) + found[-1]
 
         return solve
-
-    def _applied(self, search: Doubles, scores: Doubles) -> Doubles:
-        """The matrix of the equations times a vector; `scores` gets what it changes in them."""
-        image = self._passes.product(search[:-1], scores) + self._l2 * search[:-1]
-        scores += search[-1]
-        image += search[-1] * self._edge
-        along = float(kernels.inner(self._edge, search[:-1]))
-        return np.append(image, along + self._corner * search[-1])
 
     def _factored_by_rows(self, passed: Passed) -> Solve | None:
         """The same with as many equations as rows, for u / sqrt(D)."""
@@ -305,8 +294,16 @@ class InteriorProof(KinkedProof):
 
     def _iterated(self, passed: Passed) -> Solve:
         """Solves by conjugate gradients."""
+        edge, corner = self._edge, self._corner
         mean = float(np.mean(self._t * self._excess) + np.mean(self._left * self._lack))
         enough = 2.0 * self._l2 * LEAST * mean
+
+        def product(search: Doubles, dots: Doubles) -> Doubles:
+            image = self._passes.product(search[:-1], dots) + self._l2 * search[:-1]
+            dots += search[-1]
+            image += search[-1] * edge
+            along = float(kernels.inner(edge, search[:-1]))
+            return np.append(image, along + corner * search[-1])
 
         def goes_on(now: Progress) -> bool:
             is_enough = now.size <= ENOUGH and now.square <= enough
@@ -315,8 +312,8 @@ class InteriorProof(KinkedProof):
             return passed() and not is_enough and not is_last
 
         def solve(right: Doubles) -> tuple[Doubles, Doubles]:
-            diagonal = np.append(self._l2 + self._diagonal, self._corner)
-            found = conjugate_gradients(self._applied, right, diagonal, self._rows, goes_on)
+            diagonal = np.append(self._l2 + self._diagonal, corner)
+            found = conjugate_gradients(product, right, diagonal, self._rows, goes_on)
             return found.direction, found.changes
 
         return solve
