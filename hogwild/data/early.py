@@ -8,8 +8,7 @@ import io
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
-from itertools import islice
+from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Lock
 from typing import Any, BinaryIO
@@ -19,8 +18,8 @@ from hogwild.machine import available_memory
 from hogwild.threads import Helper
 
 CHUNK = 1 << 20  # bytes of text that are unpacked at a time
-SHARE = 8  # text that waits for its turn takes one byte in so many of the memory that is there
-MOST = 1 << 32  # bytes that it takes at the most
+# Text that waits for its turn takes at most an eighth of the available memory, and so many bytes
+SHARE, MOST = 8, 1 << 32
 LATER = 0.005  # seconds to wait where there is no room for more text
 
 
@@ -36,7 +35,7 @@ class Room:
         return self._left > 0
 
     def take(self, size: int) -> None:
-        """So much text waits now; less than nothing if it was read."""
+        """Takes room for more text; negative where text was read."""
         with self._lock:
             self._left -= size
 
@@ -53,68 +52,52 @@ class Early(io.RawIOBase):
     def __init__(self, path: Path, progress: Progress, room: Room) -> None:
         self.path = path
         self._progress, self._room = progress, room
-        self._lock = Lock()  # of the file, and of what waits
-        self._raw: Any = None
+        self._lock = Lock()  # of all that follows
+        self._raw: Watched | None = None
         self._streams: Streams | None = None
-        self._waiting: deque[memoryview] = deque()
-        self._error: Exception | None = None
-        self._ended = False
+        self._taken = 0  # of the room
         self.has_turn = False
         self.packed = 0
 
     def unpack_some(self) -> bool:
-        """Unpacks some text; False if there is nothing to do any more."""
+        """Unpacks some text; False if there is nothing more to do before its turn."""
         with self._lock:
-            if self.has_turn or self._ended:
+            if self.has_turn:
                 return False
-            with suppress(Exception):  # it is raised when its turn comes
-                self._unpack(CHUNK)
-            return not self._ended
+            try:
+                streams = self._opened()
+                streams.prepare(CHUNK)
+            except Exception:  # it is raised again when its turn comes
+                return False
+            self._account(streams)
+            return not streams.ended
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fills some of the buffer; 0 at the end.
-
-        Raises:
-            OSError, EOFError, or an error of a library: the file cannot be read or unpacked.
-        """
-        self.has_turn = True  # whoever holds the lock now takes it no more
+        """Fills some of the buffer; 0 at the end. Raises what `Streams` raises, and OSError."""
+        self.has_turn = True  # a helper that holds the lock now will not take it again
         with self._lock:
-            if not self._waiting:
-                self._unpack(len(buffer))
-            if self._ended and not self._waiting:
-                return 0
-            first = self._waiting.popleft()
-            count = min(len(buffer), len(first))
-            buffer[:count] = first[:count]
-            if count < len(first):
-                self._waiting.appendleft(first[count:])
-            self._room.take(-count)
+            streams = self._opened()
+            count = streams.readinto(buffer)
+            self._account(streams)
             return count
 
-    def _unpack(self, most: int) -> None:
-        """Lets some more text wait."""
-        if self._error is not None:
-            raise self._error
-        if self._ended:
-            return
-        try:
-            if self._streams is None:
-                self._raw = Watched(self.path, self._progress)
-                self._streams = PACKINGS[self.path.suffix.lower()].reader(self._raw)
-            text = self._streams.some(most)
-        except Exception as error:
-            self._error, self._ended = error, True
-            raise
-        self.packed = self._raw.tell()
-        self._room.take(len(text))
-        if text:
-            self._waiting.append(memoryview(text))
-        else:
-            self._ended = True
-            self._raw.close()
+    def _opened(self) -> Streams:
+        if self._streams is None:
+            self._raw = self._raw or Watched(self.path, self._progress)
+            self._streams = PACKINGS[self.path.suffix.lower()].reader(self._raw)
+        return self._streams
+
+    def _account(self, streams: Streams) -> None:
+        """Takes room for the text that waits now; closes the file once it is unpacked."""
+        self._room.take(streams.waiting - self._taken)
+        self._taken = streams.waiting
+        if self._raw is not None and not self._raw.closed:
+            self.packed = self._raw.tell()
+            if streams.ended:
+                self._raw.close()
 
     def close(self) -> None:
         """Closes the file, if it was opened."""
@@ -136,7 +119,7 @@ class Turns:
             Early(path, progress, room) for path in paths if is_packed(path) and path.is_file()
         )
         self._room = room
-        self._next = iter(list(islice(self._files, 1, None)))
+        self._next = iter([*self._files][1:])  # the first one is read at once
         self._lock = Lock()
         self._threads = threads
         self._ended = False

@@ -9,6 +9,7 @@ import stat
 import sys
 import time
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
@@ -25,7 +26,7 @@ ZSTD_BLOCK = 1 << 14  # the same where the library cannot limit what comes of th
 XZ_PADDING = 4  # zeros between streams and behind them come in multiples of this
 WITH_HEADER = 31  # zlib's code for gzip, and for the largest window
 ZSTD_LEVEL = 3
-ERRORS = "ZstdError", "IsalError"  # of libraries that may not be there
+LIBRARY_ERRORS = "ZstdError", "IsalError"  # of libraries that may not be installed
 PYTHONS_ZSTD = "compression.zstd"  # from 3.14 on
 
 
@@ -38,7 +39,7 @@ class Packing(NamedTuple):
 
 
 def _gzip_reader(raw: BinaryIO) -> "Streams":
-    return Streams(raw, _GzipStream, padding=1)
+    return Streams(raw, _GzipStream, padding=1)  # any number of zeros is, as for gzip(1)
 
 
 def _gzip_writer(raw: BinaryIO) -> Any:
@@ -60,7 +61,11 @@ def _zstd_reader(raw: BinaryIO) -> "Streams":
     zstd = _zstd()
     if zstd.__name__ == PYTHONS_ZSTD:
         return Streams(raw, zstd.ZstdDecompressor)
-    return Streams(raw, lambda: _ZstdStream(zstd), ZSTD_BLOCK)
+
+    def stream() -> _OfLibrary:
+        return _OfLibrary(zstd.ZstdDecompressor().decompressobj())
+
+    return Streams(raw, stream, ZSTD_BLOCK)
 
 
 def _zstd_writer(raw: BinaryIO) -> Any:
@@ -102,6 +107,10 @@ class Streams(io.RawIOBase):
     Python's own readers take bytes that are no stream for garbage behind the last stream, and leave
     out the rest of the file. But a stream with a flipped bit looks just like garbage. Zeros are
     refused, too, unless the format has them as padding.
+
+    Attributes:
+        waiting: how many unpacked bytes were not read yet.
+        ended: whether all is unpacked.
     """
 
     def __init__(
@@ -112,23 +121,30 @@ class Streams(io.RawIOBase):
         self._stream = stream()
         self._block = block
         self._padding = padding
-        self._ready = memoryview(b"")
+        self._ready: deque[memoryview] = deque()
         self._error: Exception | None = None
+        self.waiting = 0
+        self.ended = False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fills some of the buffer; 0 at the end of the last stream. Raises what `some` raises."""
+        """Fills some of the buffer; 0 after the last stream. Raises what `prepare` raises."""
         if not self._ready:
-            self._ready = memoryview(self.some(len(buffer)))
-        count = min(len(buffer), len(self._ready))
-        buffer[:count] = self._ready[:count]
-        self._ready = self._ready[count:]
+            self.prepare(len(buffer))
+        if self.ended and not self._ready:
+            return 0
+        first = self._ready.popleft()
+        count = min(len(buffer), len(first))
+        buffer[:count] = first[:count]
+        if count < len(first):
+            self._ready.appendleft(first[count:])
+        self.waiting -= count
         return count
 
-    def some(self, most: int) -> bytes:
-        """The next bytes; about so many at the most, and none at the end of the last stream.
+    def prepare(self, most: int) -> None:
+        """Unpacks at most `most` more bytes, or somewhat more, which then wait to be read.
 
         Raises:
             OSError, or an error of the library: what is there is not packed in this way.
@@ -136,8 +152,20 @@ class Streams(io.RawIOBase):
         """
         if self._error is not None:  # a stream that failed may now raise another error
             raise self._error
-        found = b""
-        while not found:
+        try:
+            text = b"" if self.ended else self._next(most)
+        except Exception as error:
+            self._error = error
+            raise
+        self.ended = not text
+        self.waiting += len(text)
+        if text:
+            self._ready.append(memoryview(text))
+
+    def _next(self, most: int) -> bytes:
+        """The next bytes; none after the last stream."""
+        text = b""
+        while not text:
             packed = b""
             if self._stream.eof or self._stream.needs_input:
                 packed = self._stream.unused_data or self._packed.read(self._block)
@@ -149,15 +177,8 @@ class Streams(io.RawIOBase):
                     break
             if self._stream.eof:
                 self._stream = self._new_stream()
-            found = self._unpacked(packed, most)
-        return found
-
-    def _unpacked(self, packed: bytes, most: int) -> bytes:
-        try:
-            return bytes(self._stream.decompress(packed, most))
-        except Exception as error:
-            self._error = error
-            raise
+            text = bytes(self._stream.decompress(packed, most))
+        return text
 
     def _after_padding(self, packed: bytes) -> bytes:
         """What follows the zeros behind a stream."""
@@ -174,19 +195,13 @@ class Streams(io.RawIOBase):
         return packed
 
 
-class _GzipStream:
-    """A decompressor of gzip, with the methods of Python's other ones.
+class _OfLibrary:
+    """A decompressor of some library, with the methods of Python's own ones."""
 
-    The library `isal` unpacks twice as fast as Python's zlib, which does it where that is missing.
-    """
+    needs_input = True
 
-    def __init__(self) -> None:
-        self._stream = (_isal() or zlib).decompressobj(WITH_HEADER)
-        self._is_full = False  # whether more may come of what was given
-
-    @property
-    def needs_input(self) -> bool:
-        return not (self._is_full or self._stream.unconsumed_tail)
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
 
     @property
     def eof(self) -> bool:
@@ -197,9 +212,23 @@ class _GzipStream:
         return bytes(self._stream.unused_data)
 
     def decompress(self, packed: bytes, most: int) -> bytes:
-        """What comes of these bytes, up to so many; the rest comes later."""
+        """Returns all that these bytes unpack to: the library knows no limit."""
+        return bytes(self._stream.decompress(packed))
+
+
+class _GzipStream(_OfLibrary):
+    """A decompressor of gzip.
+
+    The library `isal` unpacks twice as fast as Python's zlib, which does it where that is missing.
+    """
+
+    def __init__(self) -> None:
+        super().__init__((_isal() or zlib).decompressobj(WITH_HEADER))
+
+    def decompress(self, packed: bytes, most: int) -> bytes:
+        """Returns at most `most` bytes; later calls return the rest."""
         text = bytes(self._stream.decompress(self._stream.unconsumed_tail + packed, most))
-        self._is_full = len(text) == most
+        self.needs_input = len(text) < most and not self._stream.unconsumed_tail
         return text
 
 
@@ -209,27 +238,6 @@ def _isal() -> Any:
         return importlib.import_module("isal.isal_zlib")
     except ImportError:
         return None
-
-
-class _ZstdStream:
-    """A decompressor of the library `zstandard`, with the methods of Python's own ones."""
-
-    needs_input = True
-
-    def __init__(self, zstandard: Any) -> None:
-        self._stream = zstandard.ZstdDecompressor().decompressobj()
-
-    @property
-    def eof(self) -> bool:
-        return bool(self._stream.eof)
-
-    @property
-    def unused_data(self) -> bytes:
-        return bytes(self._stream.unused_data)
-
-    def decompress(self, packed: bytes, most: int) -> bytes:
-        """All that comes of these bytes: the library knows no limit."""
-        return bytes(self._stream.decompress(packed))
 
 
 def is_packed(path: Path) -> bool:
@@ -365,7 +373,7 @@ def explained(path: Path) -> Iterator[None]:
     except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
         raise DataError(f"{path}: {_reason(error, path)}") from error
     except Exception as error:
-        if type(error).__name__ not in ERRORS:
+        if type(error).__name__ not in LIBRARY_ERRORS:
             raise
         raise DataError(f"{path}: {_reason(error, path)}") from error
 

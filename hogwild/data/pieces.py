@@ -57,7 +57,6 @@ UNPACKED = 4  # bytes of text in a byte of a packed file, about
 RESERVE = 1 << 26  # bytes of memory that reading leaves to others
 MAPPED = 1 << 26  # bytes; so much malloc always maps by itself, and can move without copying
 
-
 T = TypeVar("T")
 
 

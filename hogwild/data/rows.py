@@ -32,6 +32,11 @@ CSR = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDArray[np.float
 CSRParts = tuple[npt.NDArray[np.uint64], *CSR]  # where rows begin, and where they end
 
 
+def some_places(size: int, most: int = LOOKED_AT) -> npt.NDArray[np.int64]:
+    """`most` random places below `size`, the same ones each time."""
+    return np.random.default_rng(0).integers(0, size, most)
+
+
 class Rows:
     """Sparse rows with a label each, in compressed sparse row (CSR) form.
 
@@ -262,7 +267,7 @@ class Rows:
         if self.nonzeros <= most:
             every = np.arange(len(self), dtype=np.uint64)
             return self.gather(every)[2] if self.is_part else self.values
-        places = np.random.default_rng(0).integers(0, self.nonzeros, most)
+        places = some_places(self.nonzeros, most)
         if self.is_part:
             ends = np.cumsum((self.ends - self.begins).astype(np.int64))
             rows = np.searchsorted(ends, places, side="right")

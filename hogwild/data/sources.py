@@ -116,7 +116,7 @@ class Buffer:
         self.array: Bytes = np.frombuffer(self.text, np.uint8)
 
     def grow(self, size: int, used: int) -> None:
-        """Makes room for so many bytes, of which some are in use."""
+        """Grows to at least `size` bytes; the first `used` ones are kept."""
         if self.size < size:
             old = self.text
             self._make(max(size, 2 * self.size))

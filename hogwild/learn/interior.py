@@ -168,10 +168,8 @@ class InteriorProof(KinkedProof):
         if not self._intercept:
             return
         room = self._t * self._left
-        left, able = (
-            float(np.mean(self._shares * self._signs * self._t)),
-            np.mean(self._shares * room),
-        )
+        left = float(np.mean(self._shares * self._signs * self._t))
+        able = float(np.mean(self._shares * room))
         if abs(left) <= BALANCED * able:
             change = self._signs * room * (left / able)
             self._t, self._left = self._t - change, self._left + change

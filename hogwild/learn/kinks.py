@@ -8,7 +8,6 @@ from hogwild.learn.problem import Doubles
 from hogwild.parallel.memory import Arrays
 
 LONGER = 3e-7, 3e-6, 3e-5, 3e-4, 3e-3  # shares by which weights are made longer
-
 IN_VAIN = 1_000_000  # steps without progress: more than any patience
 
 
@@ -28,24 +27,21 @@ class KinkedProof(NewtonProof):
         they do not help either, steps in double precision would not.
         """
         exact, was_near = self._objective, self._is_near
-        found = super().settle(shared)
-        if self._config.loss_name != "hinge" or self._is_near:
-            return found
-        weights, bias = self._doubles
-        best, least = 0.0, self._objective
-        for share in LONGER:
-            found = self._settle_longer(shared, weights, bias, share)
-            if self._is_near:
+        objectives: dict[float, float] = {}
+        for share in (0.0, *LONGER):
+            found = self._settle_longer(shared, share)
+            if self._is_near or self._config.loss_name != "hinge":
                 return found
-            if self._objective < least:
-                best, least = share, self._objective
-        found = self._settle_longer(shared, weights, bias, best)
+            objectives[share] = self._objective
+        found = self._settle_longer(shared, min(objectives, key=objectives.__getitem__))
         if was_near and self._objective - exact > self._config.tol * self._size:
             self._idle = IN_VAIN
         return found
 
-    def _settle_longer(
-        self, shared: Arrays, weights: Doubles, bias: float, share: float
-    ) -> tuple[Doubles, Bias]:
+    def _settle_longer(self, shared: Arrays, share: float) -> tuple[Doubles, Bias]:
+        weights, bias = self._doubles
         self._passes.write(shared["stored"], (1.0 + share) * weights, (1.0 + share) * bias)
         return super().settle(shared)
+
+    def _store(self, shared: Arrays) -> None:
+        self._passes.write(shared["stored"], *self._doubles)

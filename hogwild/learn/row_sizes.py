@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hogwild.data.rows import some_places
+
 LOOKED_AT, VALUES = 256, 64  # rows, about, and values of each that tell how long rows are
 OUTLYING = 1e4  # of the squared length of a typical row
-SOME = 4096  # values, to see of what sizes they are
 UNEQUAL = 100.0  # mean square of values over that of a typical one: columns of very different sizes
 
 
@@ -40,8 +41,8 @@ def has_outliers(rows: Any) -> bool:
 
 def are_unequal(rows: Any) -> bool:
     """Whether values are of very different sizes, as in unscaled columns; for rows in memory."""
-    places = np.random.default_rng(0).integers(0, max(1, len(rows.values)), SOME)
-    return len(rows.values) > 0 and inequality(rows.values[places]) > UNEQUAL
+    values = rows.values
+    return len(values) > 0 and inequality(values[some_places(len(values))]) > UNEQUAL
 
 
 def inequality(values: npt.NDArray[np.float32]) -> float:

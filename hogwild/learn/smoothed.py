@@ -271,10 +271,6 @@ class SmoothedProof(KinkedProof):
             now.size <= LEFT and not (self._is_sharp and left > 0.5 * self._wanted_size)
         )
 
-    def _store(self, shared: Arrays) -> None:
-        assert self._best is not None
-        self._passes.write(shared["stored"], *self._best[:2])
-
     @property
     def _doubles(self) -> tuple[Doubles, float]:
         assert self._best is not None

@@ -112,9 +112,8 @@ class _Moments:
     def __init__(self, pipe: int, blows: list[Blow]) -> None:
         self._pipe, self._blows, self._process = pipe, blows, os.getpid()
         self._counts: Counter[str] = Counter()
-        self._lock = (
-            threading.RLock()
-        )  # the storm hears of a moment before its blow ends the program
+        # The storm hears of a moment before its blow ends the program
+        self._lock = threading.RLock()
         doing, leave, at = status.doing, cli._leave, status.Doing.at
 
         def doing_heard(what: str, *more: Any, **named: Any) -> Any:

@@ -90,7 +90,7 @@ def test_later_files_are_unpacked_while_the_first_is_read(
 ) -> None:
     packed = [path for path in files if path.suffix != ".svm"]
     with turns(packed, threads=3) as given:
-        until(lambda: all(file._ended for file in [*given._files][1:]))
+        until(lambda: all(file._streams and file._streams.ended for file in [*given._files][1:]))
         assert given._files[0].packed == 0  # it is for who reads
         for path, file in zip(packed, [*given._files], strict=True):
             assert given.file_of(path) is file

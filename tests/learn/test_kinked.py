@@ -220,7 +220,7 @@ def test_a_table_that_nobody_scaled(l2, intercept):
 
 
 def test_rounding_of_a_large_intercept_costs_next_to_nothing():
-    """Years tell the classes apart, with nothing lacking: rounded weights would lack something."""
+    """The year separates the classes, so the loss is 0; rounding weights would make it larger."""
     X, _ = table(seed=1)
     y = np.where(X[:, 1] < 2005, -1.0, 1.0)
     result = train(csr_matrix(X), y, l2=1e-4)
@@ -244,7 +244,7 @@ def test_heads_have_the_weights_whose_objective_is_told():
     signs = np.where(y[:, None] == result.model.labels, 1.0, -1.0)
     lack = np.maximum(0.0, 1.0 - signs * scores).mean(0).sum()
     square = float(np.sum(result.model.weights.astype(np.float64) ** 2))
-    # Scores of several heads are told in single precision
+    # The objective of several heads is computed in single precision
     assert lack + 0.5e-4 * square == pytest.approx(result.trace[-1]["objective"], rel=1e-4)
 
 
