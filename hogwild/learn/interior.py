@@ -1,10 +1,14 @@
-"""The solver `newton` for the hinge loss, whose slope jumps: a primal-dual interior-point method.
+"""The solver `newton` for losses whose slopes jump: a primal-dual interior-point method.
 
-    minimize l2/2 |w|^2 + mean of lack_i,   lack_i >= 0,   excess_i = y_i score_i - 1 + lack_i >= 0
+    minimize l2/2 |w|^2 + mean of cost lack_i,   lack_i >= 0,
+             excess_i = sign_i score_i - wanted_i + lack_i >= 0
 
-Each row has a dual variable t_i between 0 and 1; left_i = 1 - t_i. At the optimum
+Each row has a dual variable t_i between 0 and the cost; left_i = cost - t_i. Of the hinge, y_i is
+the sign, and wanted_i and the cost are 1. A loss of numbers has two of each for a row, one for a
+score that is too low and one for a score that is too high; where rows meet, they are added up
+(`learn/sides.py`). At the optimum
 
-    l2 w = mean of t_i y_i x_i,   mean of t_i y_i = 0,   t_i excess_i = 0,   left_i lack_i = 0
+    l2 w = mean of t_i sign_i x_i,   mean of t_i sign_i = 0,   t_i excess_i = 0,   left_i lack_i = 0
 
 An epoch is a step of Newton's method on these equations, with products that are not 0 but become
 smaller from step to step. It solves, with D_i = 1 / (excess_i / t_i + lack_i / left_i),
@@ -16,11 +20,13 @@ or, with u = D (X dw + db), as many equations as there are rows, where these are
     (l2 D^-1 + X X'/n) u = X (...) + l2 db,   1'u / n = ...,   l2 dw = ... - X'u / n
 
 twice: first for products of 0, which shows how small they may become, and to correct for what that
-leaves out. Some 15 to 40 steps are enough, whatever the sizes of the columns, and each has a proof
-by t, which says little until the mean of t_i y_i is near 0. A start near the optimum saves nothing:
-variables near their bounds would leave no room for steps. After Mehrotra, "On the implementation
-of a primal-dual interior point method", 1992; for support vector machines, Ferris and Munson,
-"Interior-point methods for massive support vector machines", 2002.
+leaves out. Some 10 to 40 steps are enough, whatever the sizes of the columns, and each has a proof
+by t, which says little until the mean of t_i sign_i is near 0. A start near the optimum saves
+nothing: variables near their bounds would leave no room for steps.
+
+After Mehrotra, "On the implementation of a primal-dual interior point method", 1992; for support
+vector machines, Ferris and Munson, "Interior-point methods for massive support vector machines",
+2002; for quantiles, Portnoy and Koenker, "The Gaussian hare and the Laplacian tortoise", 1997.
 """
 
 import math
@@ -35,10 +41,12 @@ from hogwild.learn.cholesky import MOST_WORTH, are_rows_few, factored, products_
 from hogwild.learn.conjugate import Progress, conjugate_gradients
 from hogwild.learn.kinks import KinkedProof
 from hogwild.learn.problem import Doubles, Passed
+from hogwild.learn.sides import number_of_sides, sides_of
 from hogwild.parallel.memory import Arrays
 
-# What scores may lack and exceed at the start. Outliers have such scores on the way: with values of
-# 1e6 in some rows, 1 takes more than 100 steps, and 1000 takes 25; where there are none, it is 20
+# What scores may lack and exceed at the start; of numbers, over the mean error there. Outliers have
+# such scores on the way: with values of 1e6 in some rows, 1 takes more than 100 steps, and 1000
+# takes 25; where there are none, it is 20
 SLACK = 100.0
 NEARLY = 0.99  # of the way to where a variable would become 0
 CENTERING = 3  # the power of the share of the products that a step to 0 would leave
@@ -86,7 +94,9 @@ class InteriorProof(KinkedProof):
         self._begun, self._in_vain, self._is_hard = False, False, False
         self._least = math.inf
         self._at = np.zeros(self._columns + 1)
-        self._reached, self._lack, self._excess, self._t, self._left = np.zeros((5, self._rows))
+        self._reached = np.zeros(self._rows)
+        sides = number_of_sides(str(self._config.loss_name))
+        self._lack, self._excess, self._t, self._left = np.zeros((4, sides, self._rows))
 
     def iterate(self, shared: Arrays, passed: Passed) -> float:
         """Makes a step; the mean loss before it."""
@@ -116,17 +126,25 @@ class InteriorProof(KinkedProof):
         """Starts with the weights that are there, and all variables far from their bounds."""
         self._begun = True
         self._take_targets()
-        self._at = np.append(self._weights, self._bias)
-        self._reached = self._passes.scores(self._weights) + self._bias
+        reached = self._passes.scores(self._weights)
         passed()
-        self._lack = np.maximum(0.0, 1.0 - self._signs * self._reached) + SLACK
-        self._excess = np.full(self._rows, SLACK)
-        self._t, self._left = np.full((2, self._rows), 0.5)
+        bias, slack = self._bias, SLACK
+        if len(self._sides.signs) > 1:
+            errors = self._passes.targets[:, 0] - reached
+            bias = float(np.median(errors)) if self._intercept else bias
+            slack *= float(np.mean(np.abs(errors - bias))) or 1.0
+        self._at = np.append(self._weights, bias)
+        self._reached = reached + bias
+        self._lack = self._sides.lack(self._reached) + slack
+        self._excess = np.full(self._lack.shape, slack)
+        self._t, self._left = np.zeros((2, *self._lack.shape)) + 0.5 * self._sides.costs
 
     def _take_targets(self) -> None:
         targets = self._passes.targets
         self._shares = targets[:, 1] if targets.shape[1] > 1 else np.ones(self._rows)
-        self._signs = targets[:, 0] * (self._shares > 0.0)
+        counts = (self._shares > 0.0).astype(np.float64)
+        loss, parameter = str(self._config.loss_name), self._config.loss_value
+        self._sides = sides_of(loss, targets[:, 0], counts, parameter)
 
     def _look_again(self) -> None:
         self._take_targets()
@@ -143,7 +161,7 @@ class InteriorProof(KinkedProof):
             self._store(shared)
         self._spread()
         passed()
-        bound = float(np.mean(self._shares * self._t))
+        bound = self._mean(self._sides.wanted * self._t)
         bound -= 0.5 * float(kernels.inner(self._pull, self._pull)) / l2
         less = self._farthest.less(self._balance_left, self._objective)
         self.bound = max(self.bound, bound - less)
@@ -155,12 +173,13 @@ class InteriorProof(KinkedProof):
         """Finds what the step needs of the dual variables; one pass."""
         self._balance()
         self._second = 1.0 / (self._excess / self._t + self._lack / self._left)
-        slopes, seconds = self._shares * self._signs * self._t, self._shares * self._second
+        self._seconds = self._shares * np.sum(self._second, axis=0)
+        slopes, seconds = self._shares * self._sides.signed(self._t), self._seconds
         self._pull, self._border, self._diagonal = self._passes.spread(slopes, seconds)
         self._balance_left = float(np.mean(slopes)) if self._intercept else 0.0
 
     def _balance(self) -> None:
-        """Makes the mean of t_i y_i exactly 0 once it is so nearly.
+        """Makes the mean of t_i sign_i exactly 0 once it is so nearly.
 
         Rounding leaves some of it, and the proof is the less by that, times how far from 0 the
         intercept may be: with long rows, millions.
@@ -168,10 +187,9 @@ class InteriorProof(KinkedProof):
         if not self._intercept:
             return
         room = self._t * self._left
-        left = float(np.mean(self._shares * self._signs * self._t))
-        able = float(np.mean(self._shares * room))
+        left, able = self._mean(self._sides.signs * self._t), self._mean(room)
         if abs(left) <= BALANCED * able:
-            change = self._signs * room * (left / able)
+            change = self._sides.signs * room * (left / able)
             self._t, self._left = self._t - change, self._left + change
 
     @property
@@ -179,8 +197,11 @@ class InteriorProof(KinkedProof):
         return self._weights, self._bias
 
     def _loss_at(self, scores: Doubles, bias: float) -> float:
-        lack = np.maximum(0.0, 1.0 - self._signs * (scores + bias))
-        return float(np.mean(self._shares * lack))
+        return self._mean(self._sides.costs * self._sides.lack(scores + bias))
+
+    def _mean(self, values: Doubles) -> float:
+        """The mean over the rows of sums over their sides."""
+        return float(np.mean(self._shares * np.sum(values, axis=0)))
 
     @property
     def _stuck(self) -> str | None:
@@ -210,14 +231,15 @@ class InteriorProof(KinkedProof):
 
     def _step(self, solve: Solve, of_excess: Doubles, of_lack: Doubles) -> Step:
         """The step that changes t excess and left lack by these amounts, and solves the rest."""
-        missing = 1.0 - self._lack + self._excess - self._signs * self._reached
+        signs = self._sides.signs
+        missing = self._sides.wanted - self._lack + self._excess - signs * self._reached
         apart = self._second * (missing - of_lack / self._left + of_excess / self._t)
-        slopes = self._shares * self._signs * apart
+        slopes = self._shares * self._sides.signed(apart)
         right = self._pull - self._l2 * self._at[:-1]
         right += self._passes.spread(slopes, self._passes.seconds)[0]
         balance = self._balance_left + float(np.mean(slopes))
         weights, scores = solve(np.append(right, balance * self._intercept))
-        t = apart - self._second * self._signs * scores
+        t = apart - self._second * signs * scores
         excess = (of_excess - self._excess * t) / self._t
         return Step(weights, scores, t, excess, (of_lack + self._lack * t) / self._left)
 
@@ -238,7 +260,7 @@ class InteriorProof(KinkedProof):
 
     @property
     def _corner(self) -> float:
-        return float(np.mean(self._shares * self._second)) if self._intercept else 1.0
+        return float(np.mean(self._seconds)) if self._intercept else 1.0
 
     @property
     def _edge(self) -> Doubles:
@@ -264,7 +286,7 @@ class InteriorProof(KinkedProof):
         """The same with as many equations as rows, for u / sqrt(D)."""
         if self._products_of_rows is None:
             self._products_of_rows = self._passes.products_of_rows() / self._rows
-        roots = np.sqrt(self._shares * self._second)
+        roots = np.sqrt(self._seconds)
         matrix = roots[:, None] * self._products_of_rows
         matrix *= roots
         matrix[np.diag_indices(self._rows)] += self._l2

@@ -28,9 +28,9 @@ class KinkedProof(NewtonProof):
         """
         exact, was_near = self._objective, self._is_near
         objectives: dict[float, float] = {}
-        for share in (0.0, *LONGER):
+        for share in (0.0, *(LONGER if self._config.loss_name == "hinge" else ())):
             found = self._settle_longer(shared, share)
-            if self._is_near or self._config.loss_name != "hinge":
+            if self._is_near:
                 return found
             objectives[share] = self._objective
         found = self._settle_longer(shared, min(objectives, key=objectives.__getitem__))

@@ -12,8 +12,9 @@ of S:
     P - D = mean of (loss_i + a_i score_i - e(a_i)) + |g|^2 / (2 l2)
 
 of which the former is what smoothing costs, and the latter what steps have left. It needs no scaled
-columns. Where columns are not few or nearly as many as rows, few rows would have curvature: the
-hinge is then learned by interior points, and so it is where values are far larger than others.
+columns. Where columns are not few or nearly as many as rows, few rows would have curvature: it
+then learns by interior points (`learn/interior.py`), and so it does where values are far larger
+than others.
 
 After Li, Sun and Toh, "A highly efficient semismooth Newton augmented Lagrangian method for solving
 Lasso problems", 2018; for support vector machines with smooth kinks Chapelle, "Training a support
@@ -143,8 +144,6 @@ class Kinked(Newton):
     def outcome(self, columns: int, nonzeros: float) -> NewtonProof:
         given = self._config, self._heads, self._data, columns
         sizes = columns, len(self._data), self._data.nonzeros
-        if self._config.loss_name != "hinge":
-            return SmoothedProof(*given)
         # Where values are far larger than others, steps at any width get stuck
         rows = self._data.view
         is_able = is_smoothed(self._config, *sizes) and not (

@@ -14,6 +14,7 @@ from hogwild.learn.duals import DUALS
 from tests.combinations import each, pairs
 
 ROWS, COLUMNS = 400, 12
+NUMBERS = "absolute", "quantile", "epsilon_insensitive"
 
 
 def draw(seed=0, sizes=1.0):
@@ -23,6 +24,11 @@ def draw(seed=0, sizes=1.0):
     X[::19] = 0
     y = np.where(X @ random.normal(size=COLUMNS) + random.normal(size=ROWS) > -0.6, 1.0, -1.0)
     return csr_matrix(X * sizes).astype(np.float32), y, random.integers(0, 4, ROWS)
+
+
+def draw_numbers():
+    X, _, weights = draw()
+    return X, np.random.default_rng(1).normal(size=ROWS) + 2.0 * X[:, :3].sum(axis=1).A1, weights
 
 
 def train(X, y, weights=None, **more):
@@ -51,18 +57,24 @@ def test_the_optimum_is_that_of_dual_ascent(way, l2, intercept, weighted):
     assert found["objective"] == pytest.approx(expected["objective"], rel=1.01 * tol)
 
 
-@pairs(l2=[1e-1, 1e-3, 1e-5], intercept=[False, True], weighted=[False, True])
-def test_equations_by_rows_have_the_same_solution(l2, intercept, weighted, monkeypatch):
+@pairs(
+    loss=["hinge", *NUMBERS],
+    l2=[1e-1, 1e-3],
+    intercept=[False, True],
+    weighted=[False, True],
+)
+def test_equations_by_rows_have_the_same_solution(loss, l2, intercept, weighted, monkeypatch):
     """Where conjugate gradients do not get on, and rows are fewer than columns."""
     monkeypatch.setattr(smoothed, "is_smoothed", lambda *given: False)
     monkeypatch.setattr(newton, "MOST_COLUMNS", 0)
     monkeypatch.setattr(interior, "MOST_PRODUCTS", 1)
     monkeypatch.setattr(interior, "IDLE", 0)
-    X, y, weights = draw()
+    X, y, weights = draw() if loss == "hinge" else draw_numbers()
     random = np.random.default_rng(1)
     X = csr_matrix(np.hstack([X.toarray(), random.normal(size=(ROWS, 2 * ROWS)) / 10]))
     given = {"weights": weights if weighted else None, "l2": l2, "intercept": intercept}
-    one, other = (train(X, y, **given, solver=s, tol=1e-4) for s in ("newton", "dual"))
+    given |= {"task": "svm" if loss == "hinge" else "regression", "loss": loss, "tol": 1e-4}
+    one, other = (train(X, y, **given, solver=s) for s in ("newton", "dual"))
     assert one.reason == other.reason == "converged"
     assert len(one.trace) < 40
     found, expected = one.trace[-1]["objective"], other.trace[-1]["objective"]
@@ -81,16 +93,12 @@ def test_values_far_larger_than_others_do_no_harm(kind):
     assert result.trace[-1]["gap"] <= 1e-3
 
 
-NUMBERS = "absolute", "quantile", "epsilon_insensitive"
-
-
 @pairs(
     loss=NUMBERS, l2=[1e-1, 1e-3], intercept=[False, True], weighted=[False, True], exponent=[0, 4]
 )
-def test_losses_of_numbers(loss, l2, intercept, weighted, exponent):
+def test_losses_of_numbers(way, loss, l2, intercept, weighted, exponent):
     """Columns of other sizes are an equal problem, but for the penalty: so they have none."""
-    X, _, weights = draw()
-    y = np.random.default_rng(1).normal(size=ROWS) + 2.0 * X[:, :3].sum(axis=1).A1
+    X, y, weights = draw_numbers()
     sizes = 10.0 ** np.linspace(-exponent, exponent, COLUMNS)
     given = {"task": "regression", "loss": loss, "l2": l2, "intercept": intercept}
     given |= {"weights": weights if weighted else None, "tol": 1e-5}
@@ -100,6 +108,18 @@ def test_losses_of_numbers(loss, l2, intercept, weighted, exponent):
     if not exponent:
         other = train(X, y, **given, solver="dual").trace[-1]
         assert found.trace[-1]["objective"] == pytest.approx(other["objective"], rel=2.1e-5)
+
+
+@pytest.mark.parametrize("loss", NUMBERS)
+def test_wide_tables_that_nobody_scaled_are_learned_by_default(loss):
+    """More columns than rows, of sizes from 0.01 to 10,000: dual ascent would not get there."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(150, 300)) * 10.0 ** random.integers(-2, 5, 300)
+    y = 100.0 + X[:, 0] / np.std(X[:, 0]) + random.standard_t(2, size=150)
+    given = {"task": "regression", "loss": loss, "solver": "auto", "l2": 1.0}
+    found = train(csr_matrix(X.astype(np.float32)), y, **given)
+    assert found.reason == "converged"
+    assert found.trace[-1]["gap"] <= 1e-3
 
 
 @pytest.mark.parametrize("loss", ["hinge", *NUMBERS])

@@ -21,6 +21,7 @@ TRAININGS: dict[str, dict[str, Any]] = {
     "dual": {"solver": "dual"},
     "newton": {"solver": "newton", "task": "logistic"},
     "interior points": {"solver": "newton", "loss": "hinge"},
+    "interior points, numbers": {"task": "regression", "solver": "newton", "loss": "absolute"},
     "coordinate": {"task": "logistic", "l1": 1e-2, "l2": 0.0},
     "closed": {"task": "regression", "solver": "closed"},
     "sgd": {"solver": "sgd"},
