@@ -49,12 +49,19 @@ def test_what_is_counted(
     unscaled.main()
     said = capsys.readouterr().out
     assert "logistic, l2 1e-06: without a proof: none" in said
-    assert said.count("       1       1") == 4
+    assert said.count("       1       1") == len(unscaled.SETTINGS) == 6
+    assert unscaled.trained(_without_numbers(tmp_path), "regression", 1e-4) is None
     hopeless = made[0] * np.float32(1e15)
     np.savez(tmp_path / "a.npz", X=hopeless, y=made[1])
     monkeypatch.setattr(unscaled, "SETTINGS", [("svm", 1e-6)])
     with pytest.raises(HogwildError, match="one demand is missed: svm 1e-06"):
         unscaled.main()
+
+
+def _without_numbers(folder: Path) -> Path:
+    made = folder / "b.npz"
+    np.savez(made, X=np.eye(2, dtype=np.float32)[np.arange(120) % 2], y=np.arange(120) % 2 > 0)
+    return made
 
 
 def test_tables_that_are_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
