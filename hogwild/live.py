@@ -16,6 +16,14 @@ BAR = 24
 EVERY = 0.1  # seconds between two drawings of the same thing
 NOTEBOOK = 100  # characters of a line in a notebook
 ERASE = "\r\033[K"
+# Characters that would steer a terminal, such as those of colors, if a file's name has them
+STEERING = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+del STEERING[ord("\n")], STEERING[ord("\t")]
+
+
+def harmless(text: str) -> str:
+    """A text without characters that steer a terminal."""
+    return text.translate(STEERING)
 
 
 @contextmanager
@@ -105,11 +113,12 @@ class Live:
 def _drawing(now: Doing) -> Drawing:
     spent = time.monotonic() - now.began
     more = now.more or (f"{spent:.0f} s" if spent >= 1 else "")
+    what = harmless(now.what).replace("\n", "\\n")
     if now.share is None:
-        return Drawing(now.what, None, more)
+        return Drawing(what, None, more)
     share = f"{100 * now.share:3.0f} %"
     full = round(BAR * min(1.0, max(0.0, now.share)))
-    return Drawing(now.what, full, f"{share}  {more}" if more else share)
+    return Drawing(what, full, f"{share}  {more}" if more else share)
 
 
 class Terminal:

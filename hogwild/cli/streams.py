@@ -10,14 +10,16 @@ from typing import TextIO
 
 from hogwild import status
 from hogwild.cli.parser import group
+from hogwild.live import harmless
 from hogwild.paths import writing
 
 
 def complain(text: str) -> None:
     """Writes a message of the program to standard error, or nothing if that is closed."""
     status.clear()
+    said = harmless(f"hogwild: {text}").replace("\n", "\n         ")
     try:
-        print(f"hogwild: {text}".replace("\n", "\n         "), file=sys.stderr, flush=True)
+        print(said, file=sys.stderr, flush=True)
     except OSError:
         silence(sys.stderr)
 
@@ -25,7 +27,7 @@ def complain(text: str) -> None:
 def show(text: str) -> None:
     """A line of a result."""
     status.clear()
-    print(text)
+    print(harmless(text))
 
 
 def say(text: str) -> None:
@@ -33,7 +35,7 @@ def say(text: str) -> None:
     global _lost
     status.clear()
     try:
-        print(text, flush=True)
+        print(harmless(text), flush=True)
     except OSError as problem:
         silence(sys.stdout)
         if not isinstance(problem, BrokenPipeError):
