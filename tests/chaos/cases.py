@@ -177,7 +177,8 @@ def _blow(
     if way != COMMAND:
         moment = rng.choice(WITH_WORKERS if target == "worker" else list(MOMENTS))
         count = rng.randint(1, MOMENTS[moment])
-        delay = 0.0 if target != "worker" and rng.random() < 0.4 else rng.expovariate(100)
+        often = 1 if moment == "compiling" else 100  # which takes long
+        delay = 0.0 if target != "worker" and rng.random() < 0.4 else rng.expovariate(often)
     back = None
     if number == signal.SIGSTOP:
         back = rng.uniform(0.01, 1)

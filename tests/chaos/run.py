@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.chaos import cases, checks, victims
-from tests.chaos.cases import SURROUNDINGS, Case
+from tests.chaos.cases import MOMENTS, SURROUNDINGS, WITH_WORKERS, Case
 from tests.chaos.storm import LOOK, Ended, Running
 
 SHARED_MEMORY = Path("/dev/shm")
@@ -26,6 +26,9 @@ FOREIGN = ("joblib", "sem.", "pym-")  # names that other libraries make there
 
 def main() -> int:
     options = _options()
+    _restrict(SURROUNDINGS, options.surroundings)
+    _restrict(MOMENTS, options.moment)
+    WITH_WORKERS[:] = [moment for moment in WITH_WORKERS if moment in MOMENTS] or [*MOMENTS]
     # Not a TemporaryDirectory: each forked program would remove it as it ends
     folder = Path(tempfile.mkdtemp(prefix="chaos-"))
     try:
@@ -51,8 +54,16 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=2, help="cases at a time")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--case", type=int, help="only this case")
+    parser.add_argument("--surroundings", choices=SURROUNDINGS, help="only these")
+    parser.add_argument("--moment", choices=MOMENTS, help="only then; of what reports moments")
     parser.add_argument("--times", type=int, default=1, help="how often to repeat it")
     return parser.parse_args()
+
+
+def _restrict(weights: dict[str, int], only: str | None) -> None:
+    if only:
+        for name in weights.keys() - {only}:
+            del weights[name]
 
 
 class Storm:
@@ -79,7 +90,7 @@ class Storm:
             self._usable -= {"small disk", "small /dev/shm"}
             print("without small disks: only root may mount them")
         if not _is_possible(lambda: victims.limit_memory(1 << 30)):
-            self._usable.remove("memory group")
+            self._usable.discard("memory group")
             print("without limits of memory: they need root, and control groups of version 1")
 
     def run(self, numbers: Iterator[int], deadline: float, jobs: int) -> None:
@@ -140,6 +151,8 @@ class Storm:
             print(f"  {case}\n  exit code {ended.code} after {ended.seconds:.2f} s, dealt:")
             print("".join(f"    {cases.told(blow)}\n" for blow in ended.dealt), end="")
             print("".join(f"  | {line}\n" for line in errors.splitlines()[-60:]), end="")
+            again += f" --surroundings '{case.surroundings}'" * (len(SURROUNDINGS) == 1)
+            again += f" --moment {next(iter(MOMENTS))}" * (len(MOMENTS) == 1)
             print(f"  again: {again}", flush=True)
         if goes_on and not found:
             return Running(case.started_again, ended.folder, self._data)
