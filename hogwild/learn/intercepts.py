@@ -55,9 +55,10 @@ class Farthest:
     def _alone(self) -> float:
         """Where weights are 0."""
         known = self._data.view.targets.reshape(len(self._data), -1).astype(np.float64)
-        found = float(np.abs(known[:, 0]).max()) + 1.0 + abs(self._parameter)
+        weights = known[:, 1] if self._data.weighted else np.ones(len(known))
+        found = float(np.max(np.abs(known[:, 0]) * (weights > 0.0)))
+        found += 1.0 + abs(self._parameter)
         if self._loss != "logistic":
             return found
-        weights = known[:, 1] if self._data.weighted else np.ones(len(known))
         sides = [float(weights[known[:, 0] * sign > 0.0].sum()) for sign in (-1.0, 1.0)]
         return found + math.log(2.0 * max(sides) / min(sides)) if min(sides) else math.inf

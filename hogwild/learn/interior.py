@@ -129,8 +129,8 @@ class InteriorProof(KinkedProof):
         reached = self._passes.scores(self._weights)
         passed()
         bias, slack = self._bias, SLACK
-        if len(self._sides.signs) > 1:
-            errors = self._passes.targets[:, 0] - reached
+        if len(self._sides.signs) > 1:  # targets are numbers
+            errors = (self._passes.targets[:, 0] - reached)[self._shares > 0.0]
             bias = float(np.median(errors)) if self._intercept else bias
             slack *= float(np.mean(np.abs(errors - bias))) or 1.0
         self._at = np.append(self._weights, bias)

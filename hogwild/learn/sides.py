@@ -47,5 +47,5 @@ def sides_of(loss: str, targets: Doubles, counts: Doubles, parameter: float) -> 
     width = parameter if loss == "epsilon_insensitive" else 0.0
     low = parameter if loss == "quantile" else 1.0
     high = 1.0 - parameter if loss == "quantile" else 1.0
-    wanted = np.stack([targets - width, -targets - width])
+    wanted = np.stack([targets - width, -targets - width]) * counts
     return Sides(np.stack([counts, -counts]), wanted, np.array([[low], [high]]))

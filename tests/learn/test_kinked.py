@@ -81,6 +81,19 @@ def test_equations_by_rows_have_the_same_solution(loss, l2, intercept, weighted,
     assert found == pytest.approx(expected, rel=1.01e-4)
 
 
+@pytest.mark.parametrize("loss", NUMBERS)
+def test_a_weight_of_0_is_a_row_that_is_not_there(way, loss):
+    """Whatever its target."""
+    X, y, _ = draw_numbers()
+    odd = np.arange(ROWS) % 10 == 0
+    given = {"task": "regression", "loss": loss, "tol": 1e-5}
+    found = train(X, np.where(odd, 1e15, y), np.where(odd, 0, 1), **given)
+    expected = train(X[~odd], y[~odd], **given)
+    assert found.reason == expected.reason == "converged"
+    objectives = [one.trace[-1]["objective"] for one in (found, expected)]
+    assert objectives[0] == pytest.approx(objectives[1], rel=1.01e-5)
+
+
 @each(kind=["some values", "some rows"])
 def test_values_far_larger_than_others_do_no_harm(kind):
     """Smooth losses would get stuck: the kinks of such rows are of other widths."""
