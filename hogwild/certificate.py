@@ -26,7 +26,7 @@ from hogwild.learn.choosing import COORDINATE, DUAL, METHODS, NEWTON
 from hogwild.learn.class_passes import ClassPasses
 from hogwild.learn.duals import DUALS
 from hogwild.learn.heads import heads_of
-from hogwild.learn.linear import LinearProblem
+from hogwild.learn.linear import CENTER, LinearProblem
 from hogwild.learn.losses import CLASSES, LOSSES, SIGNS, loss_named
 from hogwild.learn.needs import ON_COLUMNS
 from hogwild.learn.passes import Doubles
@@ -218,6 +218,8 @@ class _Proving:
                     "row: certify a model of two classes, or with weights for each"
                 )
         target = target_for(config, rows, self._labels)
+        target = target.centered(rows) if config.intercept else target
+        self._center = target.center
         by_label = class_weights(config, rows, target)
         self._data = Set.of(rows, target, row_weights(by_label, rows, target))
         self._heads = heads_of(config.loss_name, target.kind, target.heads)
@@ -227,7 +229,7 @@ class _Proving:
             self._classes.threads = usable_cores()
         # A line for each score of a row
         self._weights = np.array([one.weights for one in given])
-        self._bias = np.array([one.intercept or 0.0 for one in given])
+        self._bias = np.array([one.intercept or 0.0 for one in given]) - self._center
 
     def certificate(self) -> Certificate:
         """Asks the solver for smaller and smaller gaps."""
@@ -288,7 +290,8 @@ class _Proving:
             return objective, None
         stored = np.zeros((self._rows.columns + 1, self._heads.width), np.float32)
         stored[:, : len(known)] = np.column_stack([known, self._bias]).T
-        return objective, State({"stored": stored.ravel()}, 0, 0, 0.0)
+        state = {"stored": stored.ravel(), CENTER: np.array([self._center])}
+        return objective, State(state, 0, 0, 0.0)
 
     def _scores(self, weights: Doubles) -> Doubles:
         """The scores without intercepts: a line for each line of weights."""

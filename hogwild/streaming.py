@@ -300,7 +300,7 @@ class _Learner:
 
     def __init__(self, rows: Rows, config: Config, labels: Labels | None) -> None:
         try:
-            self._problem = LinearProblem(rows, None, config, labels)
+            self._problem = LinearProblem(rows, None, config, labels, centers=False)
         except DataError as error:
             raise self._with_remedy(error, labels) from None
         self._problem.prepare()

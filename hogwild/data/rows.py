@@ -216,14 +216,14 @@ class Rows:
             )
         return np.asarray(self.y)
 
-    def numbers(self) -> npt.NDArray[np.float32]:
-        """The labels as numbers, for regression."""
+    def numbers(self, center: float = 0.0) -> npt.NDArray[np.float32]:
+        """The labels as numbers less a center, for regression."""
         if self.y is None:
             raise DataError(f"{self.name} has no targets; regression needs a number for every row")
         y = self._single_labels()
         if y.dtype.kind not in "fiub":
             raise DataError(f"{self.name}: the targets are {y.dtype}; regression needs numbers")
-        numbers, bad, _ = as_float32(y)
+        numbers, bad, _ = as_float32(y if center == 0.0 else y - np.float64(center))
         if bad < len(y):
             raise DataError(
                 f"{self.name}: the target {y[bad]} of row {bad + 1} is too large for float32"

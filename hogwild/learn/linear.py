@@ -72,7 +72,7 @@ from hogwild.learn.sets import CHUNK_NONZEROS, Set, class_weights, hold_out, row
 from hogwild.learn.sgd import Sgd
 from hogwild.learn.smoothed import Kinked
 from hogwild.learn.solver import Solver
-from hogwild.learn.targets import target_for
+from hogwild.learn.targets import Target, target_for
 from hogwild.learn.used_columns import UsedColumns
 from hogwild.loops.shared import NO_SNAPSHOTS, shared_loop
 from hogwild.loops.strategies import AUTO
@@ -106,6 +106,7 @@ SOLVERS: dict[str, type[Solver]] = {
     ADAPTIVE: Ftrl,
     NORMALIZED: Ftrl,
 }
+CENTER = "center"  # of targets, in a state
 TINY = 1e-12  # a rate, where a loop is only timed
 WORTH_IT = 0.99  # of the objective: lower than that, steps that take twice as long are
 
@@ -127,16 +128,17 @@ class LinearProblem(RowProblem):
         validate: Rows | None = None,
         start: Arrays | None = None,
         compact: bool = False,
+        centers: bool = True,
     ) -> None:
         """`start`: the state that training continues from, if any; it may have another schedule.
 
         `compact`: whether it may learn weights of the used columns only, as if the others' were
-        zero at the start.
+        zero at the start. `centers`: whether numbers to learn may get a center by these rows.
         """
         self._penalty = Penalty.of(config.as_dict())
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to learn from")
-        self.target = target_for(config, rows, labels)
+        self.target = _target(config, rows, labels, start, centers)
         self.votes = config.merge == VOTE
         if self.votes and self.target.kind != SIGNS:
             raise OptionError(
@@ -423,7 +425,7 @@ class LinearProblem(RowProblem):
         """Writes the first weights into the shared array: zeros, or given ones."""
         for name in self.shared():
             shared[name][:] = 0
-        state = self._columns.suited(_given_state(start)) if start else {}
+        state = self._columns.suited(self._centered_state(start)) if start else {}
         has, needs = ("weights" in names for names in (state, self._outcome.kept))
         if state and ((needs and not has) or (has and not needs and not self.config.zeroes)):
             raise OptionError(
@@ -443,6 +445,16 @@ class LinearProblem(RowProblem):
             shared["members"].reshape(-1, self.size)[:] = self.learned(shared)["weights"]
         self._solver.start(shared["stored"])
         self._outcome.begin(shared, self._start, self._at_zero)
+
+    def _centered_state(self, start: Arrays) -> Arrays:
+        """A state for targets with the center of these."""
+        state = _given_state(start)
+        further = _center_of(state) - self.target.center
+        state = {name: array for name, array in state.items() if name != CENTER}
+        if further:
+            state["stored"] = state["stored"].copy()
+            state["stored"][-1] += np.float32(further)
+        return state
 
     @property
     def step(self) -> Step:
@@ -529,6 +541,8 @@ class LinearProblem(RowProblem):
     def state(self, shared: Arrays) -> Arrays:
         """The arrays to go on from, and the columns that they are for, if not for all."""
         found = {name: array.copy() for name, array in self.goes_on_from(shared).items()}
+        if self.target.center:
+            found[CENTER] = np.array([self.target.center])
         return self._columns.marked(found)
 
     def lasting_arrays(self, shared: Arrays, is_open: bool) -> Iterable[str]:
@@ -619,7 +633,8 @@ class LinearProblem(RowProblem):
         weights = self._columns.widened(learned["weights"])
         if self._given.feature_names:
             about = about | {"feature_names": self._given.feature_names}
-        given = self.target, self.config.loss_name, self._given.index_base, about
+        target = self.target.moved(0.0)
+        given = target, self.config.loss_name, self._given.index_base, about
         if self.votes:
             of_each = learned["members"].reshape(-1, self.size)
             members = np.array([self._columns.widened(one) for one in of_each])
@@ -627,7 +642,8 @@ class LinearProblem(RowProblem):
         if self.heads.width > 1:
             by_column = weights.reshape(-1, self.heads.width)[:, : self.heads.count]
             return HeadsModel(by_column[:-1].T, by_column[-1], *given, parameter=self._parameter)
-        return LinearModel(weights[:-1], float(weights[-1]), *given, parameter=self._parameter)
+        intercept = float(weights[-1]) + self.target.center
+        return LinearModel(weights[:-1], intercept, *given, parameter=self._parameter)
 
     @cached_property
     def sample(self) -> Sample:
@@ -752,6 +768,20 @@ def _solver_for(name: str, config: Config) -> type[Solver]:
     if name == NEWTON and config.loss_name in KINKED:
         return Kinked
     return SOLVERS.get(name) or SOLVERS.get(str(config.schedule), Sgd)
+
+
+def _target(
+    config: Config, rows: Rows, labels: Labels | None, start: Arrays | None, centers: bool
+) -> Target:
+    """What is learned; with the center of a start, or one that suits the rows."""
+    target = target_for(config, rows, labels)
+    if start:
+        return target.moved(_center_of(start))
+    return target.centered(rows) if config.intercept and centers else target
+
+
+def _center_of(state: Arrays) -> float:
+    return float(state[CENTER][0]) if CENTER in state else 0.0
 
 
 def _given_state(start: Arrays) -> Arrays:

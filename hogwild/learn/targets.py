@@ -19,6 +19,10 @@ from hogwild.learn.problem import Shown
 
 Floats = npt.NDArray[np.float64]
 
+# The typical number over how far numbers typically are from it, from where on it is subtracted.
+# From 1000 on, epochs of sgd end before its intercept is there; and single precision has 7 digits
+FAR = 100.0
+
 
 class Target(ABC):
     """A kind of target.
@@ -31,6 +35,7 @@ class Target(ABC):
         summary: its part of the summary of the data.
         shown: the numbers that are shown after every epoch, without the data's name.
         metrics: functions of scores, targets, sample weights and the loss.
+        center: what is subtracted from all targets; an intercept then lacks as much.
     """
 
     kind: str
@@ -40,6 +45,15 @@ class Target(ABC):
     summary = ""
     shown: tuple[Shown, ...]
     metrics: dict[str, Metric]
+    center = 0.0
+
+    def centered(self, rows: Rows) -> "Target":
+        """The same, with a center, where the targets of these rows call for one."""
+        return self
+
+    def moved(self, center: float) -> "Target":
+        """The same with this center, where it may have one."""
+        return self
 
     @abstractmethod
     def of(self, rows: Rows) -> npt.NDArray[np.float32]:
@@ -151,9 +165,35 @@ class Numbers(Target):
     shown = (Shown("rmse", "RMSE", ".4g"),)
     metrics = NUMBER_METRICS
 
+    def __init__(self, center: float = 0.0) -> None:
+        self.center = center
+
+    def centered(self, rows: Rows) -> "Numbers":
+        """Numbers that differ by far less than they are large lose digits, and are slow to learn.
+
+        The center is round, so that little hangs on which rows there are, and differences are
+        exact.
+        """
+        numbers = np.asarray(rows.y)
+        if numbers.dtype.kind not in "fiu" or not len(numbers):
+            return self  # refused by `of`
+        counted = slice(None) if rows.sample_weight is None else rows.sample_weight > 0.0
+        numbers = numbers[counted].astype(np.float64)
+        typical = float(np.median(numbers)) if len(numbers) else 0.0
+        apart = np.abs(numbers - typical)
+        near = float(np.median(apart)) or float(np.mean(apart)) if len(numbers) else 0.0
+        if not (math.isfinite(near) and 0.0 < FAR * near < abs(typical)):
+            return self
+        unit = 2.0 ** math.floor(math.log2(near))
+        return self.moved(unit * round(typical / unit))
+
+    def moved(self, center: float) -> "Numbers":
+        """The same with this center."""
+        return type(self)(center)
+
     def of(self, rows: Rows) -> npt.NDArray[np.float32]:
-        """The labels themselves."""
-        return rows.numbers()
+        """The labels themselves, less the center."""
+        return rows.numbers(self.center)
 
     def measured(self, *errors: float) -> dict[str, float]:
         """The root of the mean squared error."""
@@ -168,6 +208,10 @@ class Counts(Numbers):
     """A number that is not negative, such as a count."""
 
     kind = COUNTS
+
+    def moved(self, center: float) -> "Counts":
+        """The same: a score is the logarithm of what is expected."""
+        return self
 
     def of(self, rows: Rows) -> npt.NDArray[np.float32]:
         """The labels themselves; negative ones are refused."""

@@ -171,6 +171,12 @@ class LinearModel:
         """The result of `evaluate` if the losses of the rows are multiplied by these factors."""
         if not len(rows):
             raise DataError(f"{rows.name} has no rows to evaluate on")
+        target = self.target.centered(rows)
+        if target.center != self.target.center:  # scores and targets keep more digits near 0
+            intercept = self.intercept + self.target.center - target.center
+            moved = LinearModel(self.weights, intercept, target, self.loss, about=self.about)
+            moved.parameter = self.parameter
+            return moved.measured(rows, factors)
         rows = in_reach(rows)
         scores = self.decision_function(rows)
         known = rows.narrowed(self.columns) if rows.columns > self.columns else rows
