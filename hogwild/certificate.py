@@ -22,7 +22,7 @@ from hogwild.data.sets import Files
 from hogwild.errors import DataError, OptionError
 from hogwild.kernels import passes
 from hogwild.kernels.views import Span, view
-from hogwild.learn.choosing import COORDINATE, DUAL, METHODS, NEWTON
+from hogwild.learn.choosing import COORDINATE, DUAL, METHODS, NEWTON, by_data
 from hogwild.learn.class_passes import ClassPasses
 from hogwild.learn.duals import DUALS
 from hogwild.learn.heads import heads_of
@@ -33,6 +33,7 @@ from hogwild.learn.passes import Doubles
 from hogwild.learn.proof import gap_of
 from hogwild.learn.sets import Set, class_weights, row_weights
 from hogwild.learn.targets import target_for
+from hogwild.loops.strategies import AUTO
 from hogwild.machine import usable_cores
 from hogwild.models.given import Given, GivenHeads, given_model
 from hogwild.results import Quiet, Result, State
@@ -223,6 +224,9 @@ class _Proving:
         by_label = class_weights(config, rows, target)
         self._data = Set.of(rows, target, row_weights(by_label, rows, target))
         self._heads = heads_of(config.loss_name, target.kind, target.heads)
+        if config.is_dual:  # unless another solver with a proof is likely faster
+            chosen = by_data(replace(config, solver=AUTO), rows, self._heads, judged=False)[0]
+            self._config = replace(config, solver=chosen)
         self._classes: ClassPasses | None = None
         if self._heads.coupled:
             self._classes = ClassPasses(self._heads, self._data, rows.columns, config.intercept)
@@ -270,11 +274,12 @@ class _Proving:
     def _how(self, moved: bool, reason: str, passes_made: float) -> str:
         """The way the bound was found, in words."""
         made = f"{max(1, round(passes_made)):,} passes over the rows"
-        if not moved:
+        is_smooth = LOSSES[self._config.loss_name].is_smooth
+        if not moved and is_smooth:
             return f"from the slopes of the losses at the model, {made}"
         name = self._config.choice[0]
         how = f"by {METHODS[name]}, {made}"
-        if name == DUAL:
+        if not is_smooth:
             how += "; slopes prove little where a loss has kinks"
         return how + UNFINISHED.get(reason, "")
 

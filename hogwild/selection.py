@@ -59,6 +59,7 @@ from hogwild.training import (
 
 SHARE = 0.1  # share of the rows that is held out by default to judge models
 LOSS = "loss"
+OF_THE_LOSS = {"loss", "epsilon", "quantile"}  # options whose values make losses that differ
 OF_THE_RUN = ("mean", "taken")  # parts of a state that belong to one training only: its mean
 
 
@@ -190,7 +191,8 @@ def plan_of(options: Options, folds: Any, validate: bool) -> Plan:
     if folds is None and not validate:
         single = {"early_stopping": SHARE} | {k: v for k, v in single.items() if v is not None}
     combinations, length = grids.combinations(grid)
-    if folds is None and single.get("solver", AUTO) == AUTO:
+    by_epochs = folds is None or single.get("early_stopping") is not None
+    if by_epochs and single.get("solver", AUTO) == AUTO:
         single["solver"] = SGD  # the final training must be like the judged ones, epoch by epoch
     configs = []
     for some in combinations:
@@ -248,6 +250,13 @@ class _Search:
         self._metrics = [LOSS, *(name for name in self._target.metrics if name not in TABLES)]
         if metric not in self._metrics:
             raise OptionError(f"metric: {metric!r} is not one of {', '.join(self._metrics)}")
+        others = sorted(OF_THE_LOSS & plan.combinations[0].keys())
+        if metric == LOSS and others:
+            able = ", ".join(name for name in self._metrics if name != LOSS)
+            raise OptionError(
+                f"metric: each value of {' and '.join(others)} is another loss, so losses cannot "
+                f"be compared; give one of {able}"
+            )
         self.asked: Row = {}
         self._notes: list[str] = []
         self._folds = folds

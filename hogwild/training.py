@@ -392,8 +392,8 @@ def _loaded_rows(data: Any, sources: Sources) -> Rows:
         if named_as_ratings(data) and sources.features is None:
             name = name_of(files_of(data))
             raise OptionError(
-                f"task: {name} holds ratings, by its name; use the task mf, or say which column of "
-                "a table has the label (label)"
+                f"task: {name} holds ratings or a table, by its name; of a table, say which column "
+                "has the label (label); for ratings, use the task mf"
             )
         base = sources.index_base
         if sources.keep is not None:

@@ -92,8 +92,15 @@ def test_folds_that_stop_early_hold_out_rows_of_their_own() -> None:
     assert row["reasons"] == [some.reason for some in copied] == ["overfitting"] * 3
     best = [some.model.about["trace"]["last"]["epoch"] for some in copied]
     assert [fold["epochs"] for fold in row["folds"]] == best
-    final = train(rows, **(options | {"early_stopping": None, "epochs": round(np.mean(best))}))
+    last = {"early_stopping": None, "solver": "sgd", "epochs": round(np.mean(best))}
+    final = train(rows, **(options | last))
     assert same(result.model, final.model)
+
+
+def test_the_last_training_is_by_the_solver_of_the_folds() -> None:
+    for given in ({"folds": 3, "early_stopping": 0.2}, {"l2": PATH}):
+        found = search(numbers(), task="regression", **given)
+        assert found.model.about["options"]["solver"] == "sgd"
 
 
 def test_a_class_that_some_folds_lack_is_said() -> None:
@@ -239,6 +246,10 @@ def test_values_between() -> None:
         ({"folds": 2, "task": "mf"}, "task: search compares linear models only; for mf, train"),
         ({"l2": PATH, "objective_every": 0}, "early_stopping: it needs an objective_every of 1"),
         ({"folds": 2, "tall": 1}, "tall: there is no such option"),
+        (
+            {"task": "regression", "loss": "quantile", "quantile": [0.1, 0.5], "folds": 2},
+            "metric: each value of quantile is another loss, .*; give one of rmse, mae, r2",
+        ),
         (
             {"folds": 2, "task": "svm", "metric": "log_loss"},
             "log_loss does not exist for this loss",

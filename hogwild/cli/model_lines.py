@@ -22,6 +22,8 @@ def inspect_model(parsed: argparse.Namespace, path: Path) -> int:
     """Prints what a model is and how it was trained, and its largest weights."""
     if parsed.features and parsed.top is None:
         raise OptionError("features: it names the weights that --top shows; give it, too")
+    if parsed.top is not None and parsed.top < 1:
+        raise OptionError(f"top: must be a whole number of 1 or more, not {parsed.top}")
     model, top = load_model(path), {}
     if parsed.top is not None:
         if model.kind == FactorModel.kind:

@@ -185,7 +185,7 @@ def _layout(lines: list[bytes], separator: bytes, columns: Columns | None, value
     if header and columns is None:
         raise Unclear(
             f"neither a rating nor a header with names that are known: {_listed(first)}; "
-            f"{_say_which(values)}"
+            f"{_say_which(values)}. Of a table of rows, say which column has the label: label"
         )
     return Layout(separator, places, header)
 

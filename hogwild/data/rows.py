@@ -130,7 +130,8 @@ class Rows:
         if bad < len(values):
             raise DataError(
                 f"{name}: the value {values[bad]} in row {row_of(bad)}, "
-                f"column {int(rows.indices[bad])}, is {reason or 'NaN or infinite'}"
+                f"column {int(rows.indices[bad])}, is {reason or 'NaN or infinite'} (rows are "
+                "counted from 1, columns from 0)"
             )
         rows.y = None if y is None else label_array(y, len(rows), name)
         rows.sample_weight = None
@@ -222,7 +223,9 @@ class Rows:
             raise DataError(f"{self.name} has no targets; regression needs a number for every row")
         y = self._single_labels()
         if y.dtype.kind not in "fiub":
-            raise DataError(f"{self.name}: the targets are {y.dtype}; regression needs numbers")
+            raise DataError(
+                f"{self.name}: the target of row 1 is {str(y[0])[:40]!r}; regression needs numbers"
+            )
         numbers, bad, _ = as_float32(y if center == 0.0 else y - np.float64(center))
         if bad < len(y):
             raise DataError(
@@ -473,10 +476,9 @@ def checked_weights(given: Any, rows: int, name: str) -> npt.NDArray[np.float32]
         return None
     weights = np.asarray(given)
     if weights.shape != (rows,) or weights.dtype.kind not in "fiub":
-        raise DataError(
-            f"{name}: sample_weight: {rows} rows need {rows} numbers, not an array of "
-            f"{weights.shape} of {weights.dtype}"
-        )
+        is_list = weights.ndim == 1 and weights.dtype.kind in "fiub"
+        found = f"{len(weights):,}" if is_list else f"an array of {weights.shape}, {weights.dtype}"
+        raise DataError(f"{name}: sample_weight: {rows:,} rows need {rows:,} numbers, not {found}")
     with np.errstate(over="ignore"):
         frozen = weights.astype(np.float32)
     sound = np.isfinite(frozen) & (frozen >= 0)

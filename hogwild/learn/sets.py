@@ -180,8 +180,9 @@ def _given(wanted: Any, labels: tuple[Any, ...]) -> dict[Any, float]:
             number = float("nan")
         if label not in labels or not 0 <= number < float("inf"):
             able = ", ".join(f"{as_written(known)}:1" for known in labels)
+            what = f"{label}:{weight}".removeprefix(":")
             raise OptionError(
-                f"class_weight: {label}:{weight} is not a label with a weight of 0 or more; "
+                f"class_weight: {what} is not a label of the data with a weight of 0 or more; "
                 f"write balanced, or such as {able}"
             )
         found[label] = number

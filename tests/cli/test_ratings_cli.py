@@ -127,7 +127,7 @@ def test_ratings_are_factorized_unless_another_task_is_named(run: Run) -> None:
     assert code == 0
     assert "900 ratings of 40 items by 60 users" in out
     code, _, problems = run("train r.csv --task svm")
-    assert (code, "--task: r.csv holds ratings, by its name" in problems) == (2, True)
+    assert (code, "--task: r.csv holds ratings or a table, by its name" in problems) == (2, True)
     assert "search compares linear models only" in run("train r.csv --folds 2")[2]
 
 

@@ -116,7 +116,7 @@ def test_wrong_data(data: tuple[Any, np.ndarray], kind: Any) -> None:
 @pytest.mark.parametrize(
     ("weights", "words"),
     [
-        (np.ones(3), "2000 rows need 2000 numbers"),
+        (np.ones(3), "2,000 rows need 2,000 numbers"),
         (np.full(2000, -1.0), "must be finite and not negative"),
         (np.zeros(2000), "all sample weights are zero"),
     ],

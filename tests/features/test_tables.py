@@ -183,7 +183,7 @@ def test_a_file_of_ratings_is_rows_only_if_that_is_said(tmp_path):
     file = tmp_path / "t.csv"
     file.write_text("user,item,rating\n1,2,3\n2,1,4\n1,1,5\n")
     assert hogwild.train(file, epochs=1).model.kind == "factors"
-    with pytest.raises(OptionError, match=r"task: .* holds ratings, by its name"):
+    with pytest.raises(OptionError, match=r"task: .* holds ratings or a table, by its name"):
         hogwild.train(file, task="regression")
     model = hogwild.train(file, label="rating", categorical="user,item", task="regression").model
     assert model.kind == "linear"
