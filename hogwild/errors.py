@@ -1,7 +1,13 @@
 """Errors that are not bugs and tell the user what to do, and warnings."""
 
 import errno
+import sys
+import warnings
+from types import FrameType
 from typing import Any
+
+
+WITHIN = "hogwild", "sklearn"  # packages whose lines say nothing to who is warned
 
 
 class HogwildError(Exception):
@@ -42,6 +48,15 @@ class WorkerError(HogwildError):
 
 class HogwildWarning(UserWarning):
     """Something was left out or done differently from what was asked; the text says what."""
+
+
+def warn(text: str, category: type[Warning] = HogwildWarning) -> None:
+    """Warns, at the line that called hogwild, maybe through scikit-learn."""
+    level = 1
+    outer: FrameType | None = sys._getframe()
+    while outer is not None and outer.f_globals.get("__name__", "").split(".")[0] in WITHIN:
+        level, outer = level + 1, outer.f_back
+    warnings.warn(text, category, stacklevel=level)
 
 
 def remedy(problem: OSError) -> str:

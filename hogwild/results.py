@@ -1,12 +1,11 @@
 """What a training comes to, what it goes on from, and who follows it."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from hogwild.errors import DataError, HogwildWarning
+from hogwild.errors import DataError, warn
 from hogwild.notebook import result_html
 from hogwild.trace import Row
 
@@ -98,7 +97,7 @@ class Watcher:
 
     def note(self, text: str) -> None:
         """Something was left out or done differently from what was asked."""
-        warnings.warn(text, HogwildWarning, stacklevel=2)
+        warn(text)
 
     def tell(self, text: str) -> None:
         """Something was done that the user may want to know."""

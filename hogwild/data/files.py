@@ -4,7 +4,6 @@ A format is a function that reads files of one data set, and one that writes int
 add a format, write a module with both, and name its suffix in `FORMATS`.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -17,7 +16,7 @@ from hogwild.data import npz, rows_file, svmlight
 from hogwild.data.opening import created, is_packed, opened, suffix_of
 from hogwild.data.rows import Rows, check_same_features, joined
 from hogwild.data.sets import Files, files_of, name_of
-from hogwild.errors import DataError, HogwildWarning, OptionError
+from hogwild.errors import DataError, OptionError, warn
 from hogwild.features.encoder import Features
 from hogwild.features.settings import NAMES, RAW
 from hogwild.paths import PathLike
@@ -181,11 +180,9 @@ def save(rows: Rows, path: PathLike, *, index_base: int | None = None) -> None:
     path = Path(path)
     _, write = format_of(path, FORMATS, OTHERWISE)
     if rows.features is not None and write is not rows_file.write:
-        warnings.warn(
+        warn(
             f"{path} does not keep how its rows were made of text or a table, so models of it "
-            f"cannot read such; a {rows_file.SUFFIX} file keeps that",
-            HogwildWarning,
-            stacklevel=2,
+            f"cannot read such; a {rows_file.SUFFIX} file keeps that"
         )
     with created(path) as (file, _):
         write(rows, file, index_base=index_base)

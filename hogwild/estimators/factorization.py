@@ -135,7 +135,7 @@ class MatrixFactorization(CallbackSupportMixin, BaseEstimator):
         elif self._seen is not None:
             self._seen = _joined(self._seen, ratings)
         if callbacks:  # there are none in `partial_fit`
-            warn_of_limit(result, "epochs", self.tol, level=5)
+            warn_of_limit(result, "epochs", self.tol)
         if result.reason == "interrupted":
             raise KeyboardInterrupt  # what was learned so far is in place
         return self

@@ -1,6 +1,5 @@
 """The common part of the linear estimators: from X, y and parameters to a trained model."""
 
-import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -11,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hogwild.data.rows import Rows
-from hogwild.errors import DataError, DivergenceError, OptionError
+from hogwild.errors import DataError, DivergenceError, OptionError, warn
 from hogwild.estimators.epochs import CallbackSupportMixin, Epochs
 from hogwild.estimators.parameters import NAMES, linear_options, named_as_in, warn_of_limit
 from hogwild.learn.choosing import SGD
@@ -122,14 +121,14 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
             if error.result is None:
                 raise
             result = error.result  # almost nothing was learned: the data may be noise
-            warnings.warn(str(error), ConvergenceWarning, stacklevel=5 - in_parts)
+            warn(str(error), ConvergenceWarning)
         self._state: State | None = self._kept(result.state)
         self.history_: list[Row] = history + result.trace
         self.n_iter_ = len(self.history_)
         self.model_: LinearModel = result.model
         self.__dict__.update(self._attributes(self.model_))
         if not in_parts:
-            warn_of_limit(result, "max_iter", self.tol, level=6)
+            warn_of_limit(result, "max_iter", self.tol)
         for one in following:
             one.finish()
         if result.reason == "interrupted":

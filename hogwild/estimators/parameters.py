@@ -1,7 +1,6 @@
 """From the parameters of estimators to the options of hogwild, and back in error messages."""
 
 import numbers
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from hogwild.config import DEFAULTS
-from hogwild.errors import OptionError
+from hogwild.errors import OptionError, warn
 from hogwild.learn.losses import loss_named
 from hogwild.machine import usable_cores
 from hogwild.results import Result
@@ -95,12 +94,12 @@ def seed_from(random_state: Any) -> int:
     )
 
 
-def warn_of_limit(result: Result, name: str, tol: float | None, level: int) -> None:
+def warn_of_limit(result: Result, name: str, tol: float | None) -> None:
     """Warns if the limit of epochs ended the training, unless `tol` is None, which asks for it."""
     if result.reason == "epochs" and tol:
         text = f"{name}: training stopped after {len(result.trace)} epochs, before it converged. "
         text += f"Increase {name} or tol; tol=None always runs all epochs"
-        warnings.warn(text, ConvergenceWarning, stacklevel=level)
+        warn(text, ConvergenceWarning)
 
 
 def named_as_in(call: Callable[[], Any], names: dict[str, str]) -> Any:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import io
-import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing
 from copy import copy
@@ -17,7 +16,7 @@ from hogwild.data.early import Turns
 from hogwild.data.opening import reading, suffix_of
 from hogwild.data.rows import Rows
 from hogwild.data.sets import name_of
-from hogwild.errors import DataError, HogwildError, HogwildWarning
+from hogwild.errors import DataError, HogwildError, warn
 from hogwild.features import documents, namespaces, objects, tables
 from hogwild.features.blocks import Dealer
 from hogwild.features.characters import tables_of
@@ -209,11 +208,9 @@ class Features:
         """The rows that were found; from training rows, learns the idf, means and names."""
         made = found.made(name)
         if made.replaced:
-            warnings.warn(
+            warn(
                 f"{name}: {made.replaced:,} bytes are not UTF-8 and separate words like blanks; "
-                "strict_utf8 refuses them",
-                HogwildWarning,
-                stacklevel=4,
+                "strict_utf8 refuses them"
             )
         if new:
             self._learn(made, threads)

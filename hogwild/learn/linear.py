@@ -48,7 +48,7 @@ from hogwild.learn.dual import DualAscent
 from hogwild.learn.ftrl import Ftrl, schedule_of
 from hogwild.learn.heads import heads_of, zeros_on_a_line
 from hogwild.learn.iterated import Iterated
-from hogwild.learn.losses import LOSSES, SIGNS
+from hogwild.learn.losses import CLASSES, LOSSES, SIGNS
 from hogwild.learn.needs import KINKED, unmet
 from hogwild.learn.newton import Newton
 from hogwild.learn.one_vs_rest import OneVsRest
@@ -107,6 +107,7 @@ SOLVERS: dict[str, type[Solver]] = {
     NORMALIZED: Ftrl,
 }
 CENTER = "center"  # of targets, in a state
+MANY_CLASSES = 50  # more, and for less than two rows each, may be numbers
 TINY = 1e-12  # a rate, where a loop is only timed
 WORTH_IT = 0.99  # of the objective: lower than that, steps that take twice as long are
 
@@ -147,7 +148,11 @@ class LinearProblem(RowProblem):
             )
         self.heads = heads_of(config.loss_name, self.target.kind, self.target.heads)
         rows, note = placed(rows, config)
-        self.notes: list[str] = [*rows.notes, *([note] if note else [])]
+        self.notes: list[str] = [
+            *rows.notes,
+            *([note] if note else []),
+            *_doubts(self.target, rows),
+        ]
         if isinstance(rows, MappedRows):
             self.mapped = rows.bare()
             test, validate = (
@@ -778,6 +783,15 @@ def _target(
     if start:
         return target.moved(_center_of(start))
     return target.centered(rows) if config.intercept and centers else target
+
+
+def _doubts(target: Target, rows: Rows) -> list[str]:
+    """What is hardly meant so."""
+    count = len(target.labels)
+    if target.kind != CLASSES or count <= max(MANY_CLASSES, len(rows) // 2):
+        return []
+    words = f"{rows.name} has {count:,} classes in {len(rows):,} rows"
+    return [f"{words}; if they are numbers, use the task regression"]
 
 
 def _center_of(state: Arrays) -> float:

@@ -1,6 +1,5 @@
 """A trained factor model: predicts ratings, recommends items, finds similar users and items."""
 
-import warnings
 import weakref
 from typing import Any
 
@@ -11,7 +10,7 @@ from hogwild import model_file
 from hogwild.computed import cached_property
 from hogwild.data.ids import UNKNOWN, Codes, Ids
 from hogwild.data.ratings import Ratings
-from hogwild.errors import DataError, HogwildWarning, OptionError
+from hogwild.errors import DataError, OptionError, warn
 from hogwild.kernels import ranking as kernels
 from hogwild.kernels.checks import first_bad_value
 from hogwild.learn.losses import FACTOR_LOSSES
@@ -189,7 +188,7 @@ class FactorModel:
         given = self._checked_values(values, len(codes))
         known = codes != UNKNOWN
         if not known.all():
-            _warn(f"{np.count_nonzero(~known):,} of {len(known):,} items are unknown; left out")
+            warn(f"{np.count_nonzero(~known):,} of {len(known):,} items are unknown; left out")
         if not known.any():
             raise DataError("a user needs at least one rating of an item that the model knows")
         codes, given = codes[known], given[known].astype(np.float64)
@@ -326,7 +325,7 @@ class FactorModel:
         if self._seen is None or self._seen[0]() is not ratings:
             found = ranking.lists(ratings, self.user_ids, self.item_ids)
             if len(ratings) and not len(found.items):
-                _warn(
+                warn(
                     f"{ratings.name}: none of its {len(ratings):,} pairs has a user and an item "
                     "that the model knows, so none is excluded"
                 )
@@ -361,7 +360,7 @@ class FactorModel:
             if len(unknown):
                 said.append(f"{len(unknown):,} have an unknown {role}")
         if said:
-            _warn(
+            warn(
                 f"{name}: of {len(who):,} pairs {' and '.join(said)}; their biases and factors "
                 "count as zero"
             )
@@ -455,7 +454,3 @@ def _id_at(users: Any, items: Any, role: str, at: int) -> Any:
 
 def _shown(given: Any) -> str:
     return repr(given.item() if isinstance(given, np.generic) else given)
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, HogwildWarning, stacklevel=3)

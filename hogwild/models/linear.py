@@ -1,6 +1,5 @@
 """A trained linear model: predictions for new rows, and their quality."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from hogwild.data.files import load
 from hogwild.data.mapped_rows import in_reach
 from hogwild.data.rows import MOST_COLUMNS, Labels, Rows, check_same_base, check_same_features
 from hogwild.data.sets import Files
-from hogwild.errors import DataError, HogwildError, HogwildWarning, OptionError
+from hogwild.errors import DataError, HogwildError, OptionError, warn
 from hogwild.features.encoder import Features
 from hogwild.kernels import evaluate as kernels
 from hogwild.kernels.views import Span, view
@@ -361,11 +360,9 @@ class LinearModel:
             check_same_features(rows, self.features, "the training data")
         if rows.columns > columns:
             unseen = int(np.count_nonzero(rows.indices >= columns))
-            warnings.warn(
+            warn(
                 f"{rows.name}: {unseen:,} values are in columns that the model never saw; "
-                "they are ignored",
-                HogwildWarning,
-                stacklevel=3,
+                "they are ignored"
             )
         return rows
 

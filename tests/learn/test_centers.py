@@ -83,3 +83,12 @@ def test_a_stream_sees_no_number_before_it_is_predicted() -> None:
 def pieces() -> list[hogwild.Rows]:
     rows = draw()
     return [rows.part(np.arange(first, first + 50)) for first in range(0, ROWS, 50)]
+
+
+def test_numbers_that_were_taken_for_classes_are_doubted_at_the_line_that_trains() -> None:
+    rows = hogwild.Rows(np.ones((120, 1)), np.arange(120) / 7)
+    with pytest.warns(
+        hogwild.HogwildWarning, match="120 classes in 120 rows; .* regression"
+    ) as said:
+        hogwild.train(rows, epochs=1)
+    assert said[0].filename == __file__
