@@ -6,7 +6,6 @@ import warnings
 from types import FrameType
 from typing import Any
 
-
 WITHIN = "hogwild", "sklearn"  # packages whose lines say nothing to who is warned
 
 
