@@ -20,7 +20,7 @@ from hogwild.learn.cholesky import (
 from hogwild.learn.duals import DUALS
 from hogwild.learn.losses import LOSSES
 from hogwild.learn.needs import KINKED, ON_COLUMNS
-from hogwild.learn.row_sizes import UNEQUAL, has_outliers, inequality
+from hogwild.learn.row_sizes import UNEQUAL, has_outliers, inequality, middle_of
 from hogwild.loops.strategies import AUTO
 
 if TYPE_CHECKING:
@@ -176,8 +176,7 @@ def _for_hinge(config: "Config", rows: Rows, times: float, ratio: float) -> Choi
 def _for_numbers(rows: Rows, times: float, ratio: float) -> Choice | None:
     if are_few(rows.columns, len(rows), rows.nonzeros):
         return NEWTON, "columns are few"
-    numbers = np.asarray(rows.y, np.float64)
-    error = float(np.median(np.abs(numbers - np.median(numbers)))) or 1.0
+    error = middle_of(np.asarray(rows.y))[1] or 1.0
     few = are_rows_few(len(rows), rows.columns)
     is_cheap = rows.columns <= MOST_COLUMNS or (
         few and products_worth_by_rows(rows.nonzeros, len(rows)) <= MOST_WORTH

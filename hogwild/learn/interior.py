@@ -41,6 +41,7 @@ from hogwild.learn.cholesky import MOST_WORTH, are_rows_few, factored, products_
 from hogwild.learn.conjugate import Progress, conjugate_gradients
 from hogwild.learn.kinks import KinkedProof
 from hogwild.learn.problem import Doubles, Passed
+from hogwild.learn.row_sizes import middle_of
 from hogwild.learn.sides import number_of_sides, sides_of
 from hogwild.parallel.memory import Arrays
 
@@ -131,7 +132,7 @@ class InteriorProof(KinkedProof):
         bias, slack = self._bias, SLACK
         if len(self._sides.signs) > 1:  # targets are numbers
             errors = (self._passes.targets[:, 0] - reached)[self._shares > 0.0]
-            bias = float(np.median(errors)) if self._intercept else bias
+            bias = middle_of(errors)[0] if self._intercept else bias
             slack *= float(np.mean(np.abs(errors - bias))) or 1.0
         self._at = np.append(self._weights, bias)
         self._reached = reached + bias

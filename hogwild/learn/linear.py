@@ -795,7 +795,10 @@ def _doubts(target: Target, rows: Rows) -> list[str]:
 
 
 def _center_of(state: Arrays) -> float:
-    return float(state[CENTER][0]) if CENTER in state else 0.0
+    center = state.get(CENTER, np.zeros(1))
+    if len(center) != 1:
+        raise DataError("start: its center is not one number; give the state of a result as it is")
+    return float(center[0])
 
 
 def _given_state(start: Arrays) -> Arrays:

@@ -1,4 +1,4 @@
-"""How long rows are, and whether some values are far larger than others."""
+"""How long rows are, whether some values are far larger than others, and how far numbers differ."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from hogwild.data.rows import some_places
 
 LOOKED_AT, VALUES = 256, 64  # rows, about, and values of each that tell how long rows are
 OUTLYING = 1e4  # of the squared length of a typical row
+MOST_NUMBERS = 100_000  # whose median is taken
 UNEQUAL = 100.0  # mean square of values over that of a typical one: columns of very different sizes
 
 
@@ -51,3 +52,13 @@ def inequality(values: npt.NDArray[np.float32]) -> float:
     if not len(sizes):
         return 1.0
     return float(np.sum(sizes**2)) / len(values) / float(np.median(sizes)) ** 2
+
+
+def middle_of(numbers: npt.NDArray[Any]) -> tuple[float, float]:
+    """The median of numbers, and how far they typically are from it; of many numbers, of some."""
+    if not len(numbers):
+        return 0.0, 0.0
+    some = numbers[:: 1 + len(numbers) // MOST_NUMBERS].astype(np.float64)
+    middle = float(np.median(some))
+    apart = np.abs(some - middle)
+    return middle, float(np.median(apart)) or float(np.mean(apart))

@@ -16,6 +16,7 @@ from hogwild.learn.heads_metrics import CLASSES_METRICS, LABELS_METRICS
 from hogwild.learn.losses import CLASSES, COUNTS, LABELS, LOSSES, NUMBERS, SIGNS
 from hogwild.learn.metrics import CLASS_METRICS, NUMBER_METRICS, Metric, expected
 from hogwild.learn.problem import Shown
+from hogwild.learn.row_sizes import middle_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -175,16 +176,13 @@ class Numbers(Target):
         exact.
         """
         numbers = np.asarray(rows.y)
-        if numbers.dtype.kind not in "fiu" or not len(numbers):
+        if numbers.dtype.kind not in "fiu":
             return self  # refused by `of`
         counted = slice(None) if rows.sample_weight is None else rows.sample_weight > 0.0
-        numbers = numbers[counted].astype(np.float64)
-        typical = float(np.median(numbers)) if len(numbers) else 0.0
-        apart = np.abs(numbers - typical)
-        near = float(np.median(apart)) or float(np.mean(apart)) if len(numbers) else 0.0
-        if not (math.isfinite(near) and 0.0 < FAR * near < abs(typical)):
+        typical, apart = middle_of(numbers[counted])
+        if not (math.isfinite(apart) and 0.0 < FAR * apart < abs(typical)):
             return self
-        unit = 2.0 ** math.floor(math.log2(near))
+        unit = 2.0 ** math.floor(math.log2(apart))
         return self.moved(unit * round(typical / unit))
 
     def moved(self, center: float) -> "Numbers":

@@ -92,3 +92,11 @@ def test_numbers_that_were_taken_for_classes_are_doubted_at_the_line_that_trains
     ) as said:
         hogwild.train(rows, epochs=1)
     assert said[0].filename == __file__
+
+
+def test_a_center_of_several_numbers_is_refused() -> None:
+    state = hogwild.train(draw(), **DETERMINISTIC).state
+    for wrong in (np.zeros(0), np.zeros(2)):
+        state.weights["center"] = wrong
+        with pytest.raises(hogwild.DataError, match="its center is not one number"):
+            hogwild.train(draw(), start=state, **DETERMINISTIC)
