@@ -10,6 +10,7 @@ No reader may claim much more memory than its input takes.
 
 import argparse
 import io
+import mmap
 import os
 import random
 import resource
@@ -22,7 +23,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -237,10 +238,11 @@ def _memory(name: str) -> int:
     return 1024 * int(text.partition(f"{name}:")[2].split(maxsplit=1)[0])
 
 
-def run(seed: int, numbers: range, folder: Path) -> int:
-    """Checks inputs; prints failures and returns their number."""
+def run(seed: int, numbers: range, folder: Path, reached: Callable[[int], Any] = int) -> int:
+    """Checks inputs; prints failures and returns their number. `reached`: told of each input."""
     failures = 0
     for number in numbers:
+        reached(number)
         problem = check(seed, number, folder)
         if problem is not None:
             failures += 1
@@ -258,17 +260,27 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     options = parser.parse_args()
     began, first, end = time.monotonic(), options.first, options.first + options.count
-    children = [
-        _forked(options.seed, range(first + job, end, options.jobs)) for job in range(options.jobs)
-    ]
-    failed = sum(os.waitpid(child, 0)[1] != 0 for child in children)
+    places = memoryview(mmap.mmap(-1, 8 * options.jobs)).cast("q")  # where each process is
+    children = []
+    for job in range(options.jobs):
+        numbers = range(first + job, end, options.jobs)
+        children.append(_forked(options.seed, numbers, partial(places.__setitem__, job)))
+    try:
+        failed = sum(os.waitpid(child, 0)[1] != 0 for child in children)
+    except KeyboardInterrupt:
+        for child in children:
+            with suppress(ProcessLookupError, ChildProcessError):
+                os.kill(child, signal.SIGINT)
+                os.waitpid(child, 0)
+        print(f"stopped; go on with FIRST={max(first, min(places))}")
+        return 130
     counts = Counter(list(KINDS)[number % len(KINDS)] for number in range(first, end))
     print(", ".join(f"{kind} {count:,}" for kind, count in counts.items()))
     print(f"{options.count:,} inputs in {time.monotonic() - began:.0f} s; go on with FIRST={end}")
     return 1 if failed else 0
 
 
-def _forked(seed: int, numbers: range) -> int:
+def _forked(seed: int, numbers: range, reached: Callable[[int], Any]) -> int:
     pid = os.fork()
     if pid:
         return pid
@@ -279,7 +291,10 @@ def _forked(seed: int, numbers: range) -> int:
         most = _memory("VmSize") + CLAIMED
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
         with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-            code = 1 if run(seed, numbers, Path(folder)) else 0
+            try:
+                code = 1 if run(seed, numbers, Path(folder), reached) else 0
+            except KeyboardInterrupt:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one
     finally:
         sys.stdout.flush()
         os._exit(code)

@@ -2,8 +2,15 @@
 
 import gc
 import mmap
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 
 import hogwild
@@ -45,3 +52,15 @@ def test_memory_that_is_claimed_is_noticed(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(fuzz, "KINDS", {"greedy": greedy})
     gc.collect()  # else what earlier tests left may be freed meanwhile
     assert "bytes of memory" in (fuzz.check(0, 0, tmp_path) or "")
+
+
+def test_ctrl_c_says_where_to_go_on(start: Callable[..., Any]) -> None:
+    fuzzing = start([sys.executable, "-m", "tests.fuzz", "--count", "1000000", "--first", "7"])
+    while len(psutil.Process(fuzzing.pid).children()) < 2:
+        assert fuzzing.poll() is None
+        time.sleep(0.1)
+    time.sleep(1)
+    os.killpg(fuzzing.pid, signal.SIGINT)
+    said, problems = fuzzing.communicate(timeout=60)
+    assert (fuzzing.returncode, problems) == (130, "")
+    assert int(said.partition("stopped; go on with FIRST=")[2]) >= 7
