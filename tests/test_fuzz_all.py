@@ -17,6 +17,9 @@ import hogwild
 from tests import fuzz
 
 
+ROOT = Path(__file__).parent.parent
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "numbers", [range(260), pytest.param(range(260, 13_000), marks=pytest.mark.slow)]
@@ -55,7 +58,8 @@ def test_memory_that_is_claimed_is_noticed(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_ctrl_c_says_where_to_go_on(start: Callable[..., Any]) -> None:
-    fuzzing = start([sys.executable, "-m", "tests.fuzz", "--count", "1000000", "--first", "7"])
+    command = [sys.executable, "-m", "tests.fuzz", "--count", "1000000", "--first", "7"]
+    fuzzing = start(command, env=os.environ | {"PYTHONPATH": "tests"}, cwd=ROOT)
     while len(psutil.Process(fuzzing.pid).children()) < 2:
         assert fuzzing.poll() is None
         time.sleep(0.1)
