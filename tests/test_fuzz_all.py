@@ -16,7 +16,6 @@ import pytest
 import hogwild
 from tests import fuzz
 
-
 ROOT = Path(__file__).parent.parent
 
 
