@@ -3,6 +3,8 @@
 import pickle
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,12 @@ UNEQUAL = {
     "cross_entropy": "scores of classes together are in single precision on the way",
     "perceptron": "a row of weight k is one long step, and its k copies are k steps, elsewhere",
 }
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """scikit-learn's checks leave files until Python exits, and workers of pytest-xdist do not."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
 def expected(estimator: Any) -> dict[str, str]:
