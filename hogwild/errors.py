@@ -6,7 +6,7 @@ import warnings
 from types import FrameType
 from typing import Any
 
-WITHIN = "hogwild", "sklearn"  # packages whose lines say nothing to who is warned
+WITHIN = "hogwild", "sklearn"  # packages that warnings do not point at, but at who called them
 
 
 class HogwildError(Exception):
@@ -50,7 +50,7 @@ class HogwildWarning(UserWarning):
 
 
 def warn(text: str, category: type[Warning] = HogwildWarning) -> None:
-    """Warns, at the line that called hogwild, maybe through scikit-learn."""
+    """Warns at the line of the user's code that called hogwild, directly or by scikit-learn."""
     level = 1
     outer: FrameType | None = sys._getframe()
     while outer is not None and outer.f_globals.get("__name__", "").split(".")[0] in WITHIN:

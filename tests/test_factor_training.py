@@ -689,7 +689,7 @@ def test_an_interrupt_in_an_epoch_gives_the_model_so_far(ratings, workers, backe
     at = At(interrupt, 2, 0.3)
     result = train(ratings, workers=workers, backend=backend, strategy=strategy, watcher=at)
     assert at.when is not None
-    assert time.monotonic() - at.when < 3  # on busy cores
+    assert time.monotonic() - at.when < 0.5
     assert (result.reason, len(result.trace)) == ("interrupted", 1)
     assert len(ratings) < result.state.steps < 2 * len(ratings)
     told = result.model.evaluate(ratings)

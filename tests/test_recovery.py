@@ -212,7 +212,7 @@ def test_an_interrupt_in_the_middle_of_an_epoch_gives_the_model_so_far(
     at = At(interrupt, 1, 0.3)
     result = hogwild.train(rows, workers=workers, backend=backend, watcher=at, eta0=0.5)
     assert at.when is not None
-    assert time.monotonic() - at.when < 3  # on busy cores
+    assert time.monotonic() - at.when < 0.5
     assert result.reason == "interrupted"
     assert not result.trace
     assert result.model.evaluate(rows)["objective"] < 0.99  # an untrained one has 1

@@ -18,7 +18,7 @@ from hogwild.machine import available_memory
 from hogwild.threads import Helper
 
 CHUNK = 1 << 20  # bytes of text that are unpacked at a time
-# Text that waits for its turn takes at most an eighth of the available memory, and so many bytes
+# Limits of unpacked text that is not read yet: one byte in 8 of available memory, and 4 GiB
 SHARE, MOST = 8, 1 << 32
 LATER = 0.005  # seconds to wait where there is no room for more text
 

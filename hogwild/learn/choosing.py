@@ -20,7 +20,7 @@ from hogwild.learn.cholesky import (
 from hogwild.learn.duals import DUALS
 from hogwild.learn.losses import LOSSES
 from hogwild.learn.needs import KINKED, ON_COLUMNS
-from hogwild.learn.row_sizes import UNEQUAL, has_outliers, inequality, middle_of
+from hogwild.learn.row_sizes import UNEQUAL, has_outliers, inequality, median_and_deviation
 from hogwild.loops.strategies import AUTO
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ RARE = 0.1
 # Where columns are more than a few hundred, dual ascent is faster at a strong penalty: 10,000 rows
 # of 500 dense columns and length 1, l2 1e-4, take 0.06 s with dual, 0.22 s with newton
 HUNDREDS, EASY = 300, 10.0
-# The same times, over a typical error, from where dual ascent is slow with a loss of numbers; the
-# latter where rows are so few that all may be learned
+# The same times, over the deviation of the targets, from where dual ascent is slow with a loss of
+# numbers; the latter applies to fewer rows than columns, where weights may fit all targets
 HARD_FOR_NUMBERS, HARD_FOR_FEW_ROWS = 40.0, 5000.0
 # Rows for each column, from where a smooth loss is faster than interior points; the latter number
 # is for a smaller tol than `TIGHT`
@@ -176,12 +176,12 @@ def _for_hinge(config: "Config", rows: Rows, times: float, ratio: float) -> Choi
 def _for_numbers(rows: Rows, times: float, ratio: float) -> Choice | None:
     if are_few(rows.columns, len(rows), rows.nonzeros):
         return NEWTON, "columns are few"
-    error = middle_of(np.asarray(rows.y))[1] or 1.0
+    deviation = median_and_deviation(np.asarray(rows.y))[1] or 1.0
     few = are_rows_few(len(rows), rows.columns)
     is_cheap = rows.columns <= MOST_COLUMNS or (
         few and products_worth_by_rows(rows.nonzeros, len(rows)) <= MOST_WORTH
     )
-    is_hard = times > (HARD_FOR_FEW_ROWS if few else HARD_FOR_NUMBERS) * error
+    is_hard = times > (HARD_FOR_FEW_ROWS if few else HARD_FOR_NUMBERS) * deviation
     if is_hard and (is_cheap or _are_interior_points_faster(rows, ratio)):
         return NEWTON, "the penalty is small beside the values"
     return None

@@ -41,8 +41,8 @@ from hogwild.learn.cholesky import MOST_WORTH, are_rows_few, factored, products_
 from hogwild.learn.conjugate import Progress, conjugate_gradients
 from hogwild.learn.kinks import KinkedProof
 from hogwild.learn.problem import Doubles, Passed
-from hogwild.learn.row_sizes import middle_of
-from hogwild.learn.sides import number_of_sides, sides_of
+from hogwild.learn.row_sizes import median_and_deviation
+from hogwild.learn.sides import sides_of
 from hogwild.parallel.memory import Arrays
 
 # What scores may lack and exceed at the start; of numbers, over the mean error there. Outliers have
@@ -96,8 +96,8 @@ class InteriorProof(KinkedProof):
         self._least = math.inf
         self._at = np.zeros(self._columns + 1)
         self._reached = np.zeros(self._rows)
-        sides = number_of_sides(str(self._config.loss_name))
-        self._lack, self._excess, self._t, self._left = np.zeros((4, sides, self._rows))
+        self._take_targets()
+        self._lack, self._excess, self._t, self._left = np.zeros((4, *self._sides.signs.shape))
 
     def iterate(self, shared: Arrays, passed: Passed) -> float:
         """Makes a step; the mean loss before it."""
@@ -126,13 +126,12 @@ class InteriorProof(KinkedProof):
     def _start(self, passed: Passed) -> None:
         """Starts with the weights that are there, and all variables far from their bounds."""
         self._begun = True
-        self._take_targets()
         reached = self._passes.scores(self._weights)
         passed()
         bias, slack = self._bias, SLACK
         if len(self._sides.signs) > 1:  # targets are numbers
             errors = (self._passes.targets[:, 0] - reached)[self._shares > 0.0]
-            bias = middle_of(errors)[0] if self._intercept else bias
+            bias = median_and_deviation(errors)[0] if self._intercept else bias
             slack *= float(np.mean(np.abs(errors - bias))) or 1.0
         self._at = np.append(self._weights, bias)
         self._reached = reached + bias
@@ -148,7 +147,6 @@ class InteriorProof(KinkedProof):
         self._sides = sides_of(loss, targets[:, 0], counts, parameter)
 
     def _look_again(self) -> None:
-        self._take_targets()
         self._spread()
 
     def _look_at(self, shared: Arrays, passed: Passed) -> None:
@@ -175,7 +173,7 @@ class InteriorProof(KinkedProof):
         self._balance()
         self._second = 1.0 / (self._excess / self._t + self._lack / self._left)
         self._seconds = self._shares * np.sum(self._second, axis=0)
-        slopes, seconds = self._shares * self._sides.signed(self._t), self._seconds
+        slopes, seconds = self._shares * self._sides.signed_sums(self._t), self._seconds
         self._pull, self._border, self._diagonal = self._passes.spread(slopes, seconds)
         self._balance_left = float(np.mean(slopes)) if self._intercept else 0.0
 
@@ -234,13 +232,14 @@ class InteriorProof(KinkedProof):
         """The step that changes t excess and left lack by these amounts, and solves the rest."""
         signs = self._sides.signs
         missing = self._sides.wanted - self._lack + self._excess - signs * self._reached
-        apart = self._second * (missing - of_lack / self._left + of_excess / self._t)
-        slopes = self._shares * self._sides.signed(apart)
+        # The change of t, but for what follows from that of the scores
+        offset = self._second * (missing - of_lack / self._left + of_excess / self._t)
+        slopes = self._shares * self._sides.signed_sums(offset)
         right = self._pull - self._l2 * self._at[:-1]
         right += self._passes.spread(slopes, self._passes.seconds)[0]
         balance = self._balance_left + float(np.mean(slopes))
         weights, scores = solve(np.append(right, balance * self._intercept))
-        t = apart - self._second * signs * scores
+        t = offset - self._second * signs * scores
         excess = (of_excess - self._excess * t) / self._t
         return Step(weights, scores, t, excess, (of_lack + self._lack * t) / self._left)
 

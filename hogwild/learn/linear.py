@@ -107,7 +107,7 @@ SOLVERS: dict[str, type[Solver]] = {
     NORMALIZED: Ftrl,
 }
 CENTER = "center"  # of targets, in a state
-MANY_CLASSES = 50  # more, and for less than two rows each, may be numbers
+MANY_CLASSES = 50  # more classes than that, with fewer than two rows each, may be numbers
 TINY = 1e-12  # a rate, where a loop is only timed
 WORTH_IT = 0.99  # of the objective: lower than that, steps that take twice as long are
 
@@ -151,7 +151,7 @@ class LinearProblem(RowProblem):
         self.notes: list[str] = [
             *rows.notes,
             *([note] if note else []),
-            *_doubts(self.target, rows),
+            *_class_notes(self.target, rows),
         ]
         if isinstance(rows, MappedRows):
             self.mapped = rows.bare()
@@ -452,7 +452,7 @@ class LinearProblem(RowProblem):
         self._outcome.begin(shared, self._start, self._at_zero)
 
     def _centered_state(self, start: Arrays) -> Arrays:
-        """A state for targets with the center of these."""
+        """A state whose intercept is for targets with this problem's center."""
         state = _given_state(start)
         further = _center_of(state) - self.target.center
         state = {name: array for name, array in state.items() if name != CENTER}
@@ -638,7 +638,7 @@ class LinearProblem(RowProblem):
         weights = self._columns.widened(learned["weights"])
         if self._given.feature_names:
             about = about | {"feature_names": self._given.feature_names}
-        target = self.target.moved(0.0)
+        target = self.target.with_center(0.0)
         given = target, self.config.loss_name, self._given.index_base, about
         if self.votes:
             of_each = learned["members"].reshape(-1, self.size)
@@ -778,15 +778,15 @@ def _solver_for(name: str, config: Config) -> type[Solver]:
 def _target(
     config: Config, rows: Rows, labels: Labels | None, start: Arrays | None, centers: bool
 ) -> Target:
-    """What is learned; with the center of a start, or one that suits the rows."""
+    """The target with its center: that of the start, or one for these rows."""
     target = target_for(config, rows, labels)
     if start:
-        return target.moved(_center_of(start))
+        return target.with_center(_center_of(start))
     return target.centered(rows) if config.intercept and centers else target
 
 
-def _doubts(target: Target, rows: Rows) -> list[str]:
-    """What is hardly meant so."""
+def _class_notes(target: Target, rows: Rows) -> list[str]:
+    """A note if the classes look like numbers."""
     count = len(target.labels)
     if target.kind != CLASSES or count <= max(MANY_CLASSES, len(rows) // 2):
         return []

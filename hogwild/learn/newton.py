@@ -58,9 +58,8 @@ GAIN, LEFT = 1e-4, 0.1
 STALE = 0.5
 SHORTEST, LONGEST = 0.1, 0.9  # of the way between a step that is too short and one too long
 PATIENCE = 2  # steps without progress; the second is solved as exactly as rounding allows
-# Steps without progress, more than any patience; and how often weights are proved in double
-# precision that are not in single, until that is as many
-IN_VAIN, MOST_VAIN = 1_000_000, 5
+IN_VAIN = 1_000_000  # steps without progress: more than any patience
+MOST_UNDONE = 5  # proofs in double precision that do not hold in single, until training ends
 PROGRESS = 0.9  # share of the gap before: one that is larger is no progress
 # Work, in what a product takes for a non-zero, up to which a step takes no longer than the Python
 # around it: 0.1 ms. Such steps go on while each leaves less than half of the gap
@@ -97,7 +96,7 @@ class NewtonProof(Iterated):
     polishes = True
     lasting = (
         *Iterated.lasting,
-        *("_weights", "_bias", "_scores", "_largest", "_gained", "_idle", "_vain"),
+        *("_weights", "_bias", "_scores", "_largest", "_gained", "_idle", "_undone"),
     )
 
     def __init__(self, config: Config, heads: Heads, data: Set, columns: int) -> None:
@@ -123,7 +122,7 @@ class NewtonProof(Iterated):
         self._largest = 0.0  # without a penalty: residual at which conjugate gradients began
         self._gained = math.inf  # by the last step, as conjugate gradients expected it
         self._idle = 0  # steps in a row without progress
-        self._vain = 0  # how often rounding made a proof invalid
+        self._undone = 0  # how many proofs rounding has undone
         self._polishing = False
 
     def put_back(self, saved: Saved) -> None:
@@ -421,9 +420,9 @@ class NewtonProof(Iterated):
         exact, was_near = self._objective, self._is_near
         found = self._rounded(shared)
         if was_near and not self._is_near:
-            self._vain += 1
+            self._undone += 1
             costs = self._objective - exact
-            if costs > self._config.tol * self._size or self._vain >= MOST_VAIN:
+            if costs > self._config.tol * self._size or self._undone >= MOST_UNDONE:
                 self._idle = IN_VAIN
         return found
 

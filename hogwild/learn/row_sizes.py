@@ -54,11 +54,14 @@ def inequality(values: npt.NDArray[np.float32]) -> float:
     return float(np.sum(sizes**2)) / len(values) / float(np.median(sizes)) ** 2
 
 
-def middle_of(numbers: npt.NDArray[Any]) -> tuple[float, float]:
-    """The median of numbers, and how far they typically are from it; of many numbers, of some."""
+def median_and_deviation(numbers: npt.NDArray[Any]) -> tuple[float, float]:
+    """The median of numbers and their median absolute deviation, or the mean one if that is 0.
+
+    At most `MOST_NUMBERS` of them are looked at, evenly spaced.
+    """
     if not len(numbers):
         return 0.0, 0.0
     some = numbers[:: 1 + len(numbers) // MOST_NUMBERS].astype(np.float64)
-    middle = float(np.median(some))
-    apart = np.abs(some - middle)
-    return middle, float(np.median(apart)) or float(np.mean(apart))
+    median = float(np.median(some))
+    deviations = np.abs(some - median)
+    return median, float(np.median(deviations)) or float(np.mean(deviations))

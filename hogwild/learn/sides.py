@@ -1,4 +1,4 @@
-"""Losses with kinks, each a sum of hinges: what a score lacks on a side costs so much.
+"""Losses with kinks, each a sum of hinges.
 
     loss(score) = sum over sides of cost * max(0, wanted - sign * score)
 
@@ -29,15 +29,10 @@ class Sides(NamedTuple):
         """What the scores lack."""
         return np.maximum(0.0, self.wanted - self.signs * scores)
 
-    def signed(self, values: Doubles) -> Doubles:
-        """For each row the sum of its values times their signs."""
+    def signed_sums(self, values: Doubles) -> Doubles:
+        """For each row, the sum over its sides of value times sign."""
         found: Doubles = np.sum(self.signs * values, axis=0)
         return found
-
-
-def number_of_sides(loss: str) -> int:
-    """How many sides a loss has."""
-    return 1 if loss == "hinge" else 2
 
 
 def sides_of(loss: str, targets: Doubles, counts: Doubles, parameter: float) -> Sides:

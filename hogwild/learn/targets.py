@@ -16,12 +16,12 @@ from hogwild.learn.heads_metrics import CLASSES_METRICS, LABELS_METRICS
 from hogwild.learn.losses import CLASSES, COUNTS, LABELS, LOSSES, NUMBERS, SIGNS
 from hogwild.learn.metrics import CLASS_METRICS, NUMBER_METRICS, Metric, expected
 from hogwild.learn.problem import Shown
-from hogwild.learn.row_sizes import middle_of
+from hogwild.learn.row_sizes import median_and_deviation
 
 Floats = npt.NDArray[np.float64]
 
-# The typical number over how far numbers typically are from it, from where on it is subtracted.
-# From 1000 on, epochs of sgd end before its intercept is there; and single precision has 7 digits
+# Targets get a center if their median is more than this times their deviation. From 1000 on, sgd
+# ends before its intercept has arrived; and single precision has 7 digits
 FAR = 100.0
 
 
@@ -36,7 +36,7 @@ class Target(ABC):
         summary: its part of the summary of the data.
         shown: the numbers that are shown after every epoch, without the data's name.
         metrics: functions of scores, targets, sample weights and the loss.
-        center: what is subtracted from all targets; an intercept then lacks as much.
+        center: a number that is subtracted from all targets; add it to the intercept.
     """
 
     kind: str
@@ -49,11 +49,11 @@ class Target(ABC):
     center = 0.0
 
     def centered(self, rows: Rows) -> "Target":
-        """The same, with a center, where the targets of these rows call for one."""
+        """The same kind, with a center if the targets of these rows need one."""
         return self
 
-    def moved(self, center: float) -> "Target":
-        """The same with this center, where it may have one."""
+    def with_center(self, center: float) -> "Target":
+        """The same kind with this center, if it can have one."""
         return self
 
     @abstractmethod
@@ -170,23 +170,23 @@ class Numbers(Target):
         self.center = center
 
     def centered(self, rows: Rows) -> "Numbers":
-        """Numbers that differ by far less than they are large lose digits, and are slow to learn.
+        """Numbers with a center near their median, if it is far from 0.
 
-        The center is round, so that little hangs on which rows there are, and differences are
-        exact.
+        Without one, they lose digits in single precision, and are slow to learn. The center is a
+        multiple of a power of 2, so that subtracting it is exact.
         """
         numbers = np.asarray(rows.y)
         if numbers.dtype.kind not in "fiu":
             return self  # refused by `of`
         counted = slice(None) if rows.sample_weight is None else rows.sample_weight > 0.0
-        typical, apart = middle_of(numbers[counted])
-        if not (math.isfinite(apart) and 0.0 < FAR * apart < abs(typical)):
+        median, deviation = median_and_deviation(numbers[counted])
+        if not (math.isfinite(deviation) and 0.0 < FAR * deviation < abs(median)):
             return self
-        unit = 2.0 ** math.floor(math.log2(apart))
-        return self.moved(unit * round(typical / unit))
+        power_of_2 = 2.0 ** math.floor(math.log2(deviation))
+        return self.with_center(power_of_2 * round(median / power_of_2))
 
-    def moved(self, center: float) -> "Numbers":
-        """The same with this center."""
+    def with_center(self, center: float) -> "Numbers":
+        """Numbers with this center."""
         return type(self)(center)
 
     def of(self, rows: Rows) -> npt.NDArray[np.float32]:
@@ -207,8 +207,8 @@ class Counts(Numbers):
 
     kind = COUNTS
 
-    def moved(self, center: float) -> "Counts":
-        """The same: a score is the logarithm of what is expected."""
+    def with_center(self, center: float) -> "Counts":
+        """The same: scores are logarithms of expected counts, so no count can be subtracted."""
         return self
 
     def of(self, rows: Rows) -> npt.NDArray[np.float32]:

@@ -1,6 +1,7 @@
 """A trained linear model: predictions for new rows, and their quality."""
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -172,10 +173,10 @@ class LinearModel:
             raise DataError(f"{rows.name} has no rows to evaluate on")
         target = self.target.centered(rows)
         if target.center != self.target.center:  # scores and targets keep more digits near 0
-            intercept = self.intercept + self.target.center - target.center
-            moved = LinearModel(self.weights, intercept, target, self.loss, about=self.about)
-            moved.parameter = self.parameter
-            return moved.measured(rows, factors)
+            centered = copy(self)
+            centered.target = target
+            centered.intercept += self.target.center - target.center
+            return centered.measured(rows, factors)
         rows = in_reach(rows)
         scores = self.decision_function(rows)
         known = rows.narrowed(self.columns) if rows.columns > self.columns else rows

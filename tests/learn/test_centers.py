@@ -61,6 +61,16 @@ def test_batches_of_an_estimator() -> None:
     assert regressor.score(X, rows.y) > 0.5
 
 
+def test_rows_that_do_not_fit_the_model_are_refused(tmp_path: Path) -> None:
+    """Also where the evaluation moves the model's intercept."""
+    text = "".join(f"{FAR + k:g} 1:{k} 2:1\n" for k in range(1, 40))
+    (tmp_path / "far.svm").write_text(text.replace(" 1:", " 0:"))
+    model = hogwild.train(hogwild.load(tmp_path / "far.svm", index_base=0), task="regression").model
+    (tmp_path / "far.svm").write_text(text)
+    with pytest.raises(hogwild.DataError, match="was read with columns from 1 on"):
+        model.evaluate(hogwild.load(tmp_path / "far.svm", index_base=1))
+
+
 def test_what_has_no_center() -> None:
     assert Numbers().centered(draw(50.0)).center == 0.0
     assert Counts().centered(draw()).center == 0.0
